@@ -1,0 +1,43 @@
+"""Write the pinned, hashed lists that ./run installs: base.txt from base.in, dev.txt from dev.in, bench.txt from bench.in.
+
+    python requirements/lock.py            needs uv; run it where the packages were tested
+
+torch is left out on purpose: the CPU build is installed first and alone, by ./run, and no CUDA package is ever listed.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+NEVER = re.compile(r"^(torch|triton|cuda-|nvidia-)")
+
+
+def lock(source: Path, constraints: Path | None) -> None:
+    """Resolve one list and write it with hashes."""
+    command = ["uv", "pip", "compile", str(source), "--generate-hashes", "--no-header", "--no-annotate", "--quiet"]
+    command += ["--no-emit-index-url", "--no-emit-find-links", "--python-version", "3.11"]
+    if constraints:
+        command += ["--constraint", str(constraints)]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    blocks = re.split(r"\n(?=[a-zA-Z0-9])", text)
+    kept = sorted(block.rstrip() for block in blocks if block.strip() and not NEVER.match(block))
+    bare = _without_dependencies(source)
+    source.with_suffix(".txt").write_text("\n".join(kept + bare) + "\n")
+
+
+def _without_dependencies(source: Path) -> list[str]:
+    """Packages that are wanted for their files alone stand in the .in file as `#!no-deps NAME==VERSION`."""
+    wanted = re.findall(r"^#!no-deps (\S+)$", source.read_text(), re.MULTILINE)
+    found = []
+    for name in wanted:
+        command = ["uv", "pip", "compile", "-", "--no-deps", "--generate-hashes", "--no-header", "--no-annotate", "--quiet"]
+        found.append(subprocess.run(command, input=name, check=True, capture_output=True, text=True).stdout.strip())
+    return found
+
+
+if __name__ == "__main__":
+    given = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    for name in ("base", "dev", "bench"):
+        lock(HERE / f"{name}.in", given)

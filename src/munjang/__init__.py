@@ -1,0 +1,52 @@
+"""Munjang (문장): sentences to vectors, and what can be done with them.
+
+>>> from munjang import SentenceEncoder
+>>> model = SentenceEncoder.load()                            # doctest: +SKIP
+>>> vectors = model.encode(["비가 온다", "It is raining"])      # doctest: +SKIP
+
+Names are loaded when they are first used: `import munjang` itself costs next to nothing, and never imports torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "SentenceEncoder": "munjang.models.sentence_encoder",
+    "Encoded": "munjang.models.sentence_encoder",
+    "TokenVectors": "munjang.models.sentence_encoder",
+    "TruncationWarning": "munjang.models.long_text",
+    "MunjangError": "munjang.errors",
+    "similarity": "munjang.vectors.similarity",
+    "similarity_pairwise": "munjang.vectors.similarity",
+    "top_k": "munjang.vectors.topk",
+    "quantize": "munjang.vectors.quantize",
+    "export_onnx": "munjang.models.export",
+}
+
+__all__ = ["__version__", *_HOMES]
+
+if TYPE_CHECKING:
+    from munjang.errors import MunjangError as MunjangError
+    from munjang.models.export import export_onnx as export_onnx
+    from munjang.models.long_text import TruncationWarning as TruncationWarning
+    from munjang.models.sentence_encoder import Encoded as Encoded
+    from munjang.models.sentence_encoder import SentenceEncoder as SentenceEncoder
+    from munjang.models.sentence_encoder import TokenVectors as TokenVectors
+    from munjang.vectors.quantize import quantize as quantize
+    from munjang.vectors.similarity import similarity as similarity
+    from munjang.vectors.similarity import similarity_pairwise as similarity_pairwise
+    from munjang.vectors.topk import top_k as top_k
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'munjang' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,33 @@
+"""Which commands there are: a table, so that `munjang --help` names them all without importing any.
+
+A new command is one file with a typer `app` in it and one line here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A command: its name, the file it lives in, and its help in one line."""
+
+    name: str
+    module: str
+    help: str
+
+
+COMMANDS = (
+    Entry("encode", "munjang.cli.encode", "Turn a file of texts into vectors."),
+    Entry("similar", "munjang.cli.similar", "Say how alike two sentences are, or every line of a file with every line of another."),
+    Entry("inspect", "munjang.cli.inspect", "Show what a model sees in a sentence, or what makes two sentences alike."),
+    Entry("export", "munjang.cli.export", "Write a model as one ONNX graph and check that it gives the same vectors."),
+    Entry("models", "munjang.cli.models", "List, show, check and fetch models."),
+    Entry("bench", "munjang.cli.bench", "Measure speed on this machine."),
+    Entry("demo", "munjang.cli.demo", "Search a small collection in Korean and English."),
+)
+
+
+def find(name: str) -> Entry | None:
+    """Return the command of that name, or None."""
+    return next((entry for entry in COMMANDS if entry.name == name), None)

@@ -1,0 +1,205 @@
+"""`munjang encode`: a file of texts → a file of vectors, a block at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, OutputOption, TextColumnOption, examples, new_app
+from munjang.cli.show import emit, note, print_facts
+from munjang.errors import TextError
+
+if TYPE_CHECKING:
+    from munjang.models.sentence_encoder import Encoded, SentenceEncoder
+    from munjang.text.records import Record
+    from munjang.text.rows import BadLines
+
+BLOCK = 4_096
+"""Texts encoded at once: enough to batch by length, few enough that the bar moves."""
+
+app = new_app()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How texts become vectors."""
+
+    precision: Literal["float32", "float16", "int8", "uint8", "binary", "ubinary"]
+    dimensions: int | None
+    normalize: bool
+    prompt_name: str | None
+    long_text: Literal["truncate", "window", "error"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What was done."""
+
+    model: str
+    rows: int
+    dimension: int
+    precision: str
+    seconds: float
+    texts_per_second: float
+    too_long: int
+    skipped: int
+    output: str | None
+
+
+@app.command(
+    epilog=examples(
+        "munjang encode news.csv --text-column title -o news.npy",
+        "munjang encode news.jsonl -o news.parquet --keep-text --compute int8",
+        "cat lines.txt | munjang encode - --json",
+    )
+)
+def encode(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help='txt, csv, tsv, jsonl, json or parquet, also gzipped; "-" is standard input.')
+    ],
+    output: OutputOption = None,
+    model: ModelOption = None,
+    text_column: TextColumnOption = None,
+    id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None,
+    format: FormatOption = None,
+    encoding: Annotated[str, typer.Option(help="The file's encoding.")] = "utf-8-sig",
+    no_quoting: Annotated[bool, typer.Option("--no-quoting", help="Double quotes in CSV are ordinary characters.")] = False,
+    keep_text: Annotated[bool, typer.Option("--keep-text", help="Write the texts beside their vectors.")] = False,
+    precision: Annotated[
+        Literal["float32", "float16", "int8", "uint8", "binary", "ubinary"], typer.Option(help="Numbers out.")
+    ] = "float32",
+    dimensions: Annotated[int | None, typer.Option(help="Keep the first so many numbers (Matryoshka models).")] = None,
+    normalize: Annotated[bool, typer.Option("--normalize", help="Scale every vector to length one.")] = False,
+    prompt_name: Annotated[str | None, typer.Option(help="The model's prompt to put before every text.")] = None,
+    long_text: Annotated[Literal["truncate", "window", "error"], typer.Option(help="What to do with texts beyond the limit.")] = "truncate",
+    compute: ComputeOption = "float32",
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count broken lines and go on.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Turn a file of texts into vectors.
+
+    Writes .npy, .parquet or .jsonl; without -o, --json prints one JSON object per text.
+    """
+    from munjang.cli.vector_files import check_suffix
+    from munjang.models.sentence_encoder import SentenceEncoder
+    from munjang.text.readers import read_texts
+    from munjang.text.rows import BadLines
+
+    if output is not None:
+        check_suffix(output)
+    bad = BadLines() if skip_bad else None
+    quoting = False if no_quoting else None
+    records = read_texts(file, text_column=text_column, id_column=id_column, format=format, quoting=quoting, encoding=encoding, bad=bad)
+    encoder = SentenceEncoder.load(model, compute=compute)
+    settings = Settings(precision, dimensions, normalize, prompt_name, long_text)
+    summary = _encode_all(
+        encoder, _checked(records, bad), settings, output=output, lines=as_json and output is None, keep_text=keep_text, bad=bad
+    )
+    _report(summary, encoder.max_length, bad, long_text=long_text, as_json=as_json)
+
+
+def _encode_all(
+    encoder: SentenceEncoder,
+    records: Iterator[Record],
+    settings: Settings,
+    *,
+    output: Path | None,
+    lines: bool,
+    keep_text: bool,
+    bad: BadLines | None,
+) -> Summary:
+    from munjang.cli.vector_files import json_lines, vector_file
+    from munjang.models.progress import progress_bar
+
+    rows = too_long = width = 0
+    start = time.perf_counter()
+    with ExitStack() as stack:
+        writer = None if output is None else stack.enter_context(vector_file(output, keep_text=keep_text))
+        advance = stack.enter_context(progress_bar("encode", None, shown=not lines))
+        for block, encoded in _blocks(encoder, records, settings):
+            rows, too_long, width = rows + len(block), too_long + len(encoded.too_long), encoded.vectors.shape[1]
+            if writer is not None:
+                writer.write(block, encoded.vectors)
+            elif lines:
+                for line in json_lines(block, encoded.vectors, keep_text=keep_text):
+                    print(line)
+            advance(len(block))
+    seconds = time.perf_counter() - start
+    return Summary(
+        model=encoder.name,
+        rows=rows,
+        dimension=width,
+        precision=settings.precision,
+        seconds=round(seconds, 3),
+        texts_per_second=round(rows / max(seconds, 1e-9), 1),
+        too_long=too_long,
+        skipped=bad.count if bad else 0,
+        output=None if output is None else str(output),
+    )
+
+
+def _blocks(encoder: SentenceEncoder, records: Iterator[Record], settings: Settings) -> Iterator[tuple[list[Record], Encoded]]:
+    """Yield blocks with their vectors; at least one, if an empty one."""
+    first = True
+    while (block := list(islice(records, BLOCK))) or first:
+        first = False
+        encoded = encoder.encode_with_report(
+            [record.text for record in block],
+            prompt_name=settings.prompt_name,
+            long_text="truncate" if settings.long_text == "error" else settings.long_text,
+            precision=settings.precision,
+            dimensions=settings.dimensions,
+            normalize=settings.normalize,
+        )
+        if settings.long_text == "error" and encoded.too_long:
+            place = encoded.too_long[0]
+            raise TextError(
+                f"{block[place].where}: {encoded.tokens[place]:,} tokens, the model's limit is {encoder.max_length:,}\n"
+                "  shorten the text, or choose --long-text window or truncate"
+            )
+        yield block, encoded
+
+
+def _checked(records: Iterator[Record], bad: BadLines | None) -> Iterator[Record]:
+    """Refuse texts that no model takes while their line is still known."""
+    from munjang.text.unicode import clean
+
+    for record in records:
+        try:
+            clean(record.text)
+        except TextError as error:
+            if bad is None:
+                raise TextError(f"{record.where}: {error}") from None
+            bad.add(record.where, error)
+            continue
+        yield record
+
+
+def _report(summary: Summary, limit: int | None, bad: BadLines | None, *, long_text: str, as_json: bool) -> None:
+    for message in bad.first if bad else ():
+        note(f"skipped {message}")
+    if summary.too_long:
+        done = "read in windows and averaged" if long_text == "window" else "only the beginning was read (--long-text window reads all)"
+        note(f"{summary.too_long:,} of {summary.rows:,} texts are longer than {limit} tokens; {done}")
+    if as_json and summary.output is None:
+        return
+    if as_json:
+        emit(asdict(summary))
+        return
+    facts = [
+        ("texts", f"{summary.rows:,}"),
+        ("vectors", f"{summary.dimension} x {summary.precision}"),
+        ("model", summary.model),
+        ("seconds", f"{summary.seconds:.2f} ({summary.texts_per_second:,.0f} texts/s)"),
+        ("too long", f"{summary.too_long:,}"),
+    ]
+    facts += [("skipped", f"{summary.skipped:,}")] if summary.skipped else []
+    facts += [("written to", summary.output)] if summary.output else []
+    print_facts(facts)

@@ -1,0 +1,51 @@
+"""`munjang export`: a model → a folder with one ONNX graph, checked against the model's own vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from munjang.cli.options import JsonOption, examples, new_app
+from munjang.cli.show import emit, print_facts, size_text
+
+app = new_app()
+
+
+@app.command(epilog=examples("munjang export all-MiniLM-L6-v2 -o minilm-onnx", "munjang export my-model -o my-model-int8 --int8 --json"))
+def export(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model's name or folder.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write.")],
+    int8: Annotated[bool, typer.Option("--int8", help="Quantise to int8: a quarter of the size, for onnxruntime.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a model as one ONNX graph and check that it gives the same vectors.
+
+    The graph takes token ids and gives sentence vectors; pooling and what follows it are inside.
+    """
+    from munjang.models.export import export_onnx
+    from munjang.models.sentence_encoder import SentenceEncoder
+
+    compute: Literal["float32", "int8"] = "int8" if int8 else "float32"
+    encoder = SentenceEncoder.load(model, compute=compute)
+    report = export_onnx(encoder, output, compute=compute)
+    if as_json:
+        emit(
+            {
+                "path": str(report.path),
+                "bytes": report.bytes,
+                "max_difference": report.max_difference,
+                "texts": report.texts,
+                "compute": compute,
+            }
+        )
+        return
+    print_facts(
+        [
+            ("written to", str(report.path)),
+            ("size", size_text(report.bytes)),
+            ("compute", compute),
+            ("checked", f"{report.texts} texts, no number differs by more than {report.max_difference:.1e} from the model's own"),
+        ]
+    )

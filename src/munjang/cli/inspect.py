@@ -1,0 +1,181 @@
+"""`munjang inspect`: one sentence → tokens, layers and vector; two sentences → which tokens make them alike."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from munjang.cli.options import JsonOption, ModelOption, OutputOption, examples, new_app
+from munjang.cli.show import emit, note, print_facts, print_table
+from munjang.cli.similar import in_words, sentence
+from munjang.errors import UsageError
+
+if TYPE_CHECKING:
+    from munjang.models.inspect import Inspection, TokenComparison
+
+FIRST_NUMBERS = 8
+PAIRS_SHOWN = 10
+TOKEN_COLUMNS = ("#", "token", "id", "segment", "position", "mask", "characters", "pooled")
+
+app = new_app()
+
+
+@app.command(
+    epilog=examples(
+        'munjang inspect "오늘은 비가 온다"',
+        'munjang inspect "A man plays guitar" "Someone is making music" -o tokens.html',
+    )
+)
+def inspect(
+    first: Annotated[str, typer.Argument(metavar="SENTENCE", help='A sentence; "-" is standard input.')],
+    second: Annotated[str | None, typer.Argument(metavar="[SENTENCE]", help="Another, to compare with token by token.")] = None,
+    output: OutputOption = None,
+    model: ModelOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a model sees in a sentence, or what makes two sentences alike.
+
+    -o writes the tables, and for two sentences the heat map, as a page (.html).
+    """
+    from munjang.models.inspect import compare_tokens, inspect_text
+    from munjang.models.sentence_encoder import SentenceEncoder
+
+    if output is not None and output.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"{output}: expected a name that ends in .html")
+    encoder = SentenceEncoder.load(model)
+    if second is None:
+        found = inspect_text(encoder, sentence(first))
+        _warn_if_cut(found)
+        _show_one(found, encoder.name, output=output, as_json=as_json)
+        return
+    if first == second == "-":
+        raise UsageError('"-" can stand for one of the two sentences, not for both')
+    compared = compare_tokens(encoder, sentence(first), sentence(second))
+    _warn_if_cut(compared.first)
+    _warn_if_cut(compared.second)
+    _show_two(compared, encoder.name, output=output, as_json=as_json)
+
+
+def _show_one(found: Inspection, model: str, *, output: Path | None, as_json: bool) -> None:
+    from munjang.cli.inspect_page import inspection_page
+
+    if output is not None:
+        _write(output, inspection_page(found, model=model))
+    if as_json:
+        emit({"model": model, **inspection_json(found)})
+    elif output is None:
+        print_table(TOKEN_COLUMNS, token_rows(found), right=("#", "id", "segment", "position", "mask", "characters"))
+        print_table(("output", "shape", "mean norm"), layer_rows(found), right=("mean norm",))
+        print_facts(vector_facts(found))
+
+
+def _show_two(compared: TokenComparison, model: str, *, output: Path | None, as_json: bool) -> None:
+    from munjang.cli.heat import print_heat
+    from munjang.cli.inspect_page import comparison_page
+
+    if output is not None:
+        _write(output, comparison_page(compared, model=model))
+    if as_json:
+        emit({"model": model, **comparison_json(compared)})
+    elif output is None:
+        rows, columns = ([token.text for token in one.tokens] for one in (compared.first, compared.second))
+        print(f"score {compared.score:.4f}  {in_words(compared.score)}\n")
+        print("cosine of every token with every token")
+        print_heat(compared.cosine_NM, rows, columns)
+        print_table(("first", "second", "cosine", "adds to the score"), pair_rows(compared), right=("cosine", "adds to the score"))
+        print(sum_sentence(compared))
+
+
+def token_rows(found: Inspection) -> list[tuple[str, ...]]:
+    """Return the table of tokens, as text."""
+    return [
+        (
+            str(place),
+            token.text,
+            str(token.id),
+            str(token.segment),
+            str(token.position),
+            str(token.mask),
+            "" if token.special else f"{token.start}-{token.end}",
+            "yes" if token.pooled else "no",
+        )
+        for place, token in enumerate(found.tokens)
+    ]
+
+
+def layer_rows(found: Inspection) -> list[tuple[str, ...]]:
+    """Return the table of layers, as text."""
+    return [
+        (layer.name, " x ".join(str(size) for size in layer.shape), "" if layer.mean_norm is None else f"{layer.mean_norm:.4f}")
+        for layer in found.layers
+    ]
+
+
+def vector_facts(found: Inspection) -> list[tuple[str, str]]:
+    """Return what there is to say about the sentence vector."""
+    import numpy as np
+
+    numbers = ", ".join(f"{value:.4f}" for value in found.vector[:FIRST_NUMBERS])
+    return [("vector", f"{len(found.vector)} numbers, norm {np.linalg.norm(found.vector):.4f}"), ("begins", f"{numbers}, …")]
+
+
+def pair_rows(compared: TokenComparison) -> list[tuple[str, ...]]:
+    """Return the token pairs that carry the similarity: by what they add to the score, or by cosine where that is not known."""
+    first, second = compared.first.tokens, compared.second.tokens
+    if compared.contribution_NM is None:
+        pairs = [(pair.first, pair.second) for pair in compared.best_pairs]
+    else:
+        order = (-compared.contribution_NM).argsort(axis=None, kind="stable")
+        pairs = [divmod(int(place), len(second)) for place in order]
+    rows: list[tuple[str, ...]] = []
+    for row, column in pairs[:PAIRS_SHOWN]:
+        share = "" if compared.contribution_NM is None else f"{compared.contribution_NM[row, column]:+.4f}"
+        rows.append((first[row].text, second[column].text, f"{compared.cosine_NM[row, column]:.4f}", share))
+    return rows
+
+
+def sum_sentence(compared: TokenComparison) -> str:
+    """Say how the pairs relate to the score."""
+    if compared.contribution_NM is None:
+        return "This model's vector is no weighted sum of its tokens, so the score cannot be split exactly; best partners are shown."
+    total = compared.contribution_NM.sum()
+    return f"All {compared.contribution_NM.size:,} pairs together add up to {total:.4f}, the score."
+
+
+def inspection_json(found: Inspection) -> dict[str, Any]:
+    """Return an inspection for machines; hidden states are left out, they are large."""
+    return {
+        "text": found.text,
+        "prompt": found.prompt,
+        "tokens": [asdict(token) for token in found.tokens],
+        "tokens_before_cut": found.tokens_before_cut,
+        "layers": [{"name": layer.name, "shape": list(layer.shape), "mean_norm": layer.mean_norm} for layer in found.layers],
+        "vector": found.vector.tolist(),
+    }
+
+
+def comparison_json(compared: TokenComparison) -> dict[str, Any]:
+    """Return a comparison for machines."""
+    return {
+        "score": round(compared.score, 6),
+        "first": inspection_json(compared.first),
+        "second": inspection_json(compared.second),
+        "cosine": compared.cosine_NM.tolist(),
+        "contribution": None if compared.contribution_NM is None else compared.contribution_NM.tolist(),
+        "best_pairs": [asdict(pair) for pair in compared.best_pairs],
+    }
+
+
+def _warn_if_cut(found: Inspection) -> None:
+    if found.was_cut:
+        note(f"the text has {found.tokens_before_cut:,} tokens, the model's limit is {len(found.tokens):,}; only the beginning is shown")
+
+
+def _write(output: Path, html: str) -> None:
+    from munjang.cli.whole_file import write_whole
+
+    write_whole(output, html)
+    note(f"written to {output}")

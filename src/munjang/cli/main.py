@@ -1,0 +1,160 @@
+"""`munjang`: arguments in, an exit code out.
+
+The only place that turns errors into messages and exit codes (the tree in errors.py). Results go to standard output, everything else to
+standard error. Commands are imported when they are called, so `munjang --help` stays quick.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from io import TextIOWrapper
+from typing import Annotated, Any, NoReturn
+
+import typer
+import typer.main
+from typer.core import TyperGroup
+
+from munjang.cli.commands import COMMANDS, find
+from munjang.cli.show import note, one_line
+from munjang.errors import InputError, MunjangError, NoSpace, UsageError, shown
+
+INTERRUPTED = 130
+INTERNAL = 70
+"""A bug of ours; sysexits.h calls it EX_SOFTWARE."""
+
+DEBUG = "MUNJANG_DEBUG"
+"""Set in the environment, a bug shows its traceback."""
+
+ParseError: type[Exception] = typer.BadParameter.__mro__[1]
+"""The parser's own usage error. Typer does not export it, and where it lives depends on typer's version."""
+
+
+class LazyGroup(TyperGroup):
+    """Knows every command by name and imports the one that is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer's signature
+        """Return the names in the table's order."""
+        return [entry.name for entry in COMMANDS]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import a command."""
+        entry = find(cmd_name)
+        if entry is None:
+            near = get_close_matches(cmd_name, self.list_commands(ctx), n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"commands: {', '.join(self.list_commands(ctx))}"
+            raise UsageError(f"there is no command {shown(cmd_name)}\n  {hint}")
+        command = typer.main.get_command(import_module(entry.module).app)
+        command.name = cmd_name
+        return command
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - typer's signature
+        """Write the list of commands from the table."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(entry.name, entry.help) for entry in COMMANDS])
+
+
+app = typer.Typer(cls=LazyGroup, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from munjang import __version__
+
+        print(f"munjang {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    _asked: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)] = False,
+) -> None:
+    """Sentences to vectors, and what can be done with them (문장).
+
+    Every command has --help with an example and --json for machines; "-" is standard input.
+    """
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run one command and leave with its exit code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code; never raises."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without Hangul gets escapes, not a crash
+    with warnings.catch_warnings():
+        _show_warnings_as_notes()
+        try:
+            return _invoke(arguments)
+        except KeyboardInterrupt:
+            note("interrupted")
+            return INTERRUPTED
+        except OSError as error:
+            return _of_system(error)
+        except Exception as error:
+            if os.environ.get(DEBUG):
+                raise
+            note(
+                f"internal error: {type(error).__name__}: {one_line(str(error))}\n  this is a bug; {DEBUG}=1 in the environment shows where"
+            )
+            return INTERNAL
+
+
+def _invoke(arguments: Sequence[str]) -> int:
+    command = typer.main.get_command(app)
+    code = 0
+    try:
+        with command.make_context("munjang", list(arguments)) as context:
+            command.invoke(context)
+    except typer.Exit as exit_:
+        code = exit_.exit_code
+    except MunjangError as error:
+        note(str(error))
+        code = error.exit_code
+    except ParseError as error:
+        note(_usage(error))
+        code = UsageError.exit_code
+    sys.stdout.flush()
+    return code
+
+
+def _usage(error: Exception) -> str:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "munjang"
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    return f"{message}\n  {path} --help shows how to call it"
+
+
+def _of_system(error: OSError) -> int:
+    if error.errno == errno.EPIPE:  # whoever read our output had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    if error.errno == errno.ENOSPC:
+        note("the disk is full; the old state is intact")
+        return NoSpace.exit_code
+    where = f"{error.filename}: " if error.filename else ""
+    note(f"{where}{error.strerror or error}")
+    return InputError.exit_code
+
+
+def _show_warnings_as_notes() -> None:
+    """Make a warning one line on standard error; Python's own deprecations are for developers and stay silent."""
+
+    def show(message: Warning | str, *_where: Any) -> None:
+        note(one_line(str(message)))
+
+    warnings.simplefilter("default", UserWarning)
+    for category in (DeprecationWarning, PendingDeprecationWarning, ResourceWarning):
+        warnings.simplefilter("ignore", category)
+    warnings.showwarning = show  # type: ignore[assignment]

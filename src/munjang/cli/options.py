@@ -1,0 +1,36 @@
+"""The options that commands share, so that one word means one thing everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+import typer
+
+ModelOption: TypeAlias = Annotated[
+    str | None, typer.Option("--model", "-m", help="A model's name or folder; without it, the default model.")
+]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+OutputOption: TypeAlias = Annotated[Path | None, typer.Option("--output", "-o", help="Write the result to this file.")]
+ComputeOption: TypeAlias = Annotated[
+    Literal["float32", "int8"], typer.Option("--compute", help="How the model computes; int8 is faster for a small loss.")
+]
+TextColumnOption: TypeAlias = Annotated[str | None, typer.Option("--text-column", help="The column that holds the text.")]
+FormatOption: TypeAlias = Annotated[
+    Literal["txt", "csv", "tsv", "jsonl", "json", "parquet"] | None,
+    typer.Option("--format", help="The input's format, when its name does not say it."),
+]
+
+
+def new_app() -> typer.Typer:
+    """Return an empty command in the house style."""
+    return typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+def examples(*lines: str) -> str:
+    r"""Return the end of a help page: examples, each on its own line.
+
+    >>> examples("munjang demo")
+    '\x08\nExample:\n  munjang demo'
+    """
+    return "\b\n" + ("Example" if len(lines) == 1 else "Examples") + ":\n" + "\n".join(f"  {line}" for line in lines)

@@ -1,0 +1,80 @@
+"""How results are shown: JSON or a table on standard output, notes on standard error.
+
+Texts of users are shown on one line and without control characters, so that a text cannot move the cursor or recolour a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PIPE_WIDTH = 160
+"""Columns of a table that nobody looks at directly; wide enough not to cut sentences."""
+
+
+def emit(value: Any) -> None:
+    """Print one JSON value on one line of standard output."""
+    print(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def note(message: str) -> None:
+    """Say something on standard error."""
+    print(f"munjang: {message}", file=sys.stderr)
+
+
+def one_line(text: str) -> str:
+    r"""Return the text on one line: white space becomes spaces, anything unprintable its escape.
+
+    >>> one_line("a\tb\x1b[31m")
+    'a b\\x1b[31m'
+    """
+    joined = " ".join(text.split())
+    return joined if joined.isprintable() else "".join(ch if ch.isprintable() else ascii(ch)[1:-1] for ch in joined)
+
+
+def console() -> Console:
+    """Return a console on standard output, with colours only on a terminal."""
+    from rich.console import Console
+
+    watched = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(width=None if watched else PIPE_WIDTH, highlight=False, emoji=False, markup=False)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = (), title: str | None = None) -> None:
+    """Print a table; the columns named in `right` hold numbers."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=None if title is None else Text(title), title_justify="left")
+    for name in columns:
+        table.add_column(Text(name), justify="right" if name in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(one_line(cell)) for cell in row))
+    console().print(table)
+
+
+def print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """Print names and values in two columns."""
+    pairs = list(facts)
+    width = max((len(name) for name, _ in pairs), default=0)
+    for name, value in pairs:
+        print(f"{name:<{width}}  {one_line(value)}")
+
+
+def size_text(count: int) -> str:
+    """Say a number of bytes.
+
+    >>> size_text(90_900_000)
+    '90.9 MB'
+    """
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= factor:
+            return f"{count / factor:.1f} {unit}"
+    return f"{count} bytes"

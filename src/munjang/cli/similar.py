@@ -1,0 +1,164 @@
+"""`munjang similar`: two sentences → a score; two files → the matrix of all scores, also as a picture."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, OutputOption, TextColumnOption, examples, new_app
+from munjang.cli.show import emit, note, print_facts
+from munjang.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from munjang.models.sentence_encoder import SentenceEncoder
+    from munjang.types import Floats
+
+WORDS = ((0.9, "nearly the same"), (0.7, "much alike"), (0.5, "related"), (0.3, "loosely related"))
+"""Rough words for a cosine; where the lines lie differs from model to model, which `munjang calibrate` measures."""
+
+SHOWN_CELLS = 2_500
+"""Beyond this a matrix is of no use in a terminal."""
+
+MAX_CELLS = 100_000_000
+"""400 MB of float32."""
+
+PICTURES = (".html", ".svg", ".csv", ".npy")
+
+app = new_app()
+
+
+@app.command(
+    epilog=examples(
+        'munjang similar "비가 온다" "It is raining"',
+        "munjang similar --matrix questions.txt answers.csv -o matrix.html",
+    )
+)
+def similar(
+    a: Annotated[str, typer.Argument(metavar="A", help='A sentence, or with --matrix a file; "-" is standard input.')],
+    b: Annotated[str | None, typer.Argument(metavar="B", help="Another; a single file is compared with itself.")] = None,
+    matrix: Annotated[bool, typer.Option("--matrix", help="A and B are files: compare every line with every line.")] = False,
+    output: OutputOption = None,
+    model: ModelOption = None,
+    text_column: TextColumnOption = None,
+    format: FormatOption = None,
+    compute: ComputeOption = "float32",
+    as_json: JsonOption = False,
+) -> None:
+    """Say how alike two sentences are, or every line of a file with every line of another.
+
+    With --matrix, -o writes .html or .svg (a picture), .csv or .npy.
+    """
+    from munjang.models.sentence_encoder import SentenceEncoder
+
+    if matrix:
+        _check_output(output)
+        rows = _texts(a, text_column, format)
+        columns = rows if b is None else _texts(b, text_column, format)
+        if len(rows) * len(columns) > MAX_CELLS:
+            raise UsageError(f"{len(rows):,} x {len(columns):,} scores are more than {MAX_CELLS:,}\n  give smaller files")
+        _matrix(SentenceEncoder.load(model, compute=compute), rows, columns, output=output, as_json=as_json)
+    elif b is None:
+        raise UsageError("one sentence given, expected two\n  two files are compared with --matrix FILE FILE")
+    elif output is not None:
+        raise UsageError("-o goes with --matrix; the score of two sentences is printed")
+    else:
+        _pair(SentenceEncoder.load(model, compute=compute), a, b, as_json=as_json)
+
+
+def in_words(score: float) -> str:
+    """Return rough words for a cosine.
+
+    >>> in_words(0.83)
+    'much alike'
+    """
+    return next((words for least, words in WORDS if score >= least), "hardly related")
+
+
+def sentence(argument: str) -> str:
+    """Return a sentence given on the command line, or all of standard input for "-"."""
+    return sys.stdin.read().strip() if argument == "-" else argument
+
+
+def _pair(encoder: SentenceEncoder, a: str, b: str, *, as_json: bool) -> None:
+    if a == b == "-":
+        raise UsageError('"-" can stand for one of the two sentences, not for both')
+    u, v = encoder.encode([sentence(a), sentence(b)])
+    score = round(float(encoder.similarity(u, v)[0, 0]), 6)
+    if as_json:
+        emit({"score": score})
+        return
+    metric = encoder.folder.similarity
+    print(f"{score:.2f}  {in_words(score)}" if metric == "cosine" else f"{score:.4f}  ({metric})")
+
+
+def _matrix(encoder: SentenceEncoder, rows: list[str], columns: list[str], *, output: Path | None, as_json: bool) -> None:
+    u_ND = encoder.encode(rows, progress=True)
+    v_MD = u_ND if columns is rows else encoder.encode(columns, progress=True)
+    scores_NM = encoder.similarity(u_ND, v_MD)
+    if output is not None:
+        _write(scores_NM, rows, columns, output, model=encoder.name)
+        facts = {"rows": len(rows), "columns": len(columns), "model": encoder.name, "output": str(output)}
+        emit(facts) if as_json else print_facts([(name, str(value)) for name, value in facts.items()])
+    elif as_json:
+        emit({"rows": rows, "columns": columns, "scores": [[round(float(score), 6) for score in row] for row in scores_NM]})
+    else:
+        _print(scores_NM, rows, columns)
+
+
+def _print(scores_NM: Floats, rows: list[str], columns: list[str]) -> None:
+    from munjang.cli.heat import print_heat
+
+    if scores_NM.size > SHOWN_CELLS:
+        side = int(SHOWN_CELLS**0.5)
+        note(f"{len(rows):,} x {len(columns):,} scores; the first {side} rows and columns are shown (-o writes all)")
+        scores_NM, rows, columns = scores_NM[:side, :side], rows[:side], columns[:side]
+    numbers = [str(number) for number in range(1, len(columns) + 1)]
+    if rows == columns:
+        rows = [f"{number} {text}" for number, text in zip(numbers, rows, strict=True)]
+    else:
+        print_facts(zip(numbers, columns, strict=True))
+        print()
+    print_heat(scores_NM, rows, numbers)
+
+
+def _write(scores_NM: Floats, rows: list[str], columns: list[str], output: Path, *, model: str) -> None:
+    from munjang.cli.whole_file import whole_file, write_whole
+    from munjang.report.heatmap import heatmap_svg
+    from munjang.report.page import page, section, wide
+
+    title = f"Similarity of {len(rows)} x {len(columns)} texts"
+    suffix = output.suffix.lower()
+    if suffix == ".npy":
+        import numpy as np
+
+        with whole_file(output) as handle:
+            np.save(handle, scores_NM)
+    elif suffix == ".csv":
+        text = io.StringIO()
+        table = csv.writer(text, lineterminator="\n")
+        table.writerow(["", *columns])
+        table.writerows([name, *(f"{score:.6f}" for score in row)] for name, row in zip(rows, scores_NM, strict=True))
+        write_whole(output, text.getvalue())
+    else:
+        svg = heatmap_svg(scores_NM, rows, columns, title=title)
+        whole = page(title, [section("Scores", wide(svg))], lead=f"Model {model}", footer="Made by munjang similar --matrix")
+        write_whole(output, svg if suffix == ".svg" else whole)
+
+
+def _check_output(output: Path | None) -> None:
+    if output is not None and output.suffix.lower() not in PICTURES:
+        raise UsageError(f"{output}: expected a name that ends in {', '.join(PICTURES)}")
+
+
+def _texts(path: str, text_column: str | None, format: str | None) -> list[str]:
+    from munjang.text.readers import read_texts
+
+    texts = [record.text for record in read_texts(path, text_column=text_column, format=format)]  # type: ignore[arg-type]
+    if not texts:
+        raise InputError(f"{'stdin' if path == '-' else path}: holds no text, expected at least one line")
+    return texts

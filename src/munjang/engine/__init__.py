@@ -1,0 +1,1 @@
+"""A model folder to vectors or scores, fast, without torch."""

@@ -1,0 +1,302 @@
+"""The weights of an encoder, whatever its family calls them → one common shape.
+
+All six families (BERT, RoBERTa, XLM-RoBERTa, ELECTRA, DistilBERT, MPNet) are post-layer-norm transformers that differ in names, in where
+positions start, and in a few extras (an embedding projection, a
+relative position bias). A family is a table of names; `read_backbone` is the only code.
+
+Shapes: V pieces, P positions, E embedding width, D hidden width, F feed-forward width. Linear weights are stored (in, out): y = x @ w + b.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from munjang.engine.activations import HIDDEN_ACTIVATIONS
+from munjang.engine.modules import Activation, TransformerModule
+from munjang.engine.weights import Weights, find_weights
+from munjang.errors import FolderError, shown
+from munjang.types import Floats
+
+
+@dataclass(frozen=True)
+class Linear:
+    """y = x @ w + b."""
+
+    w: Floats
+    b: Floats
+
+
+@dataclass(frozen=True)
+class Norm:
+    """Layer normalisation."""
+
+    w: Floats
+    b: Floats
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One transformer layer."""
+
+    query: Linear
+    key: Linear
+    value: Linear
+    attention_out: Linear
+    attention_norm: Norm
+    up: Linear
+    down: Linear
+    out_norm: Norm
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """An encoder's weights and the few facts that its graph needs."""
+
+    family: str
+    words_VE: Floats
+    positions_PE: Floats
+    types_E: Floats | None
+    """One row per segment, or None where the family has no segments."""
+    embedding_norm: Norm
+    projection: Linear | None
+    layers: tuple[Layer, ...]
+    heads: int
+    activation: Activation
+    first_position: int
+    relative_bias: Floats | None
+    """MPNet: (buckets, heads)."""
+
+    @property
+    def dimension(self) -> int:
+        """Width of a token vector."""
+        return int(self.layers[-1].out_norm.w.shape[0])
+
+    @property
+    def max_tokens(self) -> int:
+        """Positions that one text can have."""
+        return int(self.positions_PE.shape[0]) - self.first_position
+
+
+@dataclass(frozen=True)
+class _Names:
+    """Where one family keeps its tensors; {} is the layer's number."""
+
+    prefixes: tuple[str, ...]
+    layer: str
+    query: str
+    key: str
+    value: str
+    attention_out: str
+    attention_norm: str
+    up: str
+    down: str
+    out_norm: str
+    offset_by_padding: bool = False
+    has_types: bool = True
+    config_names: tuple[str, str, str, str] = ("num_hidden_layers", "num_attention_heads", "hidden_act", "layer_norm_eps")
+
+
+_BERT = _Names(
+    prefixes=("bert.", ""),
+    layer="encoder.layer.{}.",
+    query="attention.self.query",
+    key="attention.self.key",
+    value="attention.self.value",
+    attention_out="attention.output.dense",
+    attention_norm="attention.output.LayerNorm",
+    up="intermediate.dense",
+    down="output.dense",
+    out_norm="output.LayerNorm",
+)
+
+
+def _like_bert(prefix: str, *, offset_by_padding: bool = False) -> _Names:
+    fields = {**_BERT.__dict__, "prefixes": (prefix, ""), "offset_by_padding": offset_by_padding}
+    return _Names(**fields)
+
+
+FAMILIES: dict[str, _Names] = {
+    "bert": _BERT,
+    "electra": _like_bert("electra."),
+    "roberta": _like_bert("roberta.", offset_by_padding=True),
+    "xlm-roberta": _like_bert("roberta.", offset_by_padding=True),
+    "camembert": _like_bert("roberta.", offset_by_padding=True),
+    "distilbert": _Names(
+        prefixes=("distilbert.", ""),
+        layer="transformer.layer.{}.",
+        query="attention.q_lin",
+        key="attention.k_lin",
+        value="attention.v_lin",
+        attention_out="attention.out_lin",
+        attention_norm="sa_layer_norm",
+        up="ffn.lin1",
+        down="ffn.lin2",
+        out_norm="output_layer_norm",
+        has_types=False,
+        config_names=("n_layers", "n_heads", "activation", "layer_norm_eps"),
+    ),
+    "mpnet": _Names(
+        prefixes=("mpnet.", ""),
+        layer="encoder.layer.{}.",
+        query="attention.attn.q",
+        key="attention.attn.k",
+        value="attention.attn.v",
+        attention_out="attention.attn.o",
+        attention_norm="attention.LayerNorm",
+        up="intermediate.dense",
+        down="output.dense",
+        out_norm="output.LayerNorm",
+        offset_by_padding=True,
+        has_types=False,
+    ),
+}
+
+
+def read_backbone(module: TransformerModule, weights: Weights | None = None) -> Backbone:
+    """Read the encoder that `module` describes."""
+    weights = find_weights(module.folder) if weights is None else weights
+    return _Reader(module, weights).read()
+
+
+class _Reader:
+    """Takes named tensors out of a folder and checks their shapes on the way."""
+
+    def __init__(self, module: TransformerModule, weights: Weights) -> None:
+        self.where = module.folder
+        self.config: dict[str, Any] = module.config
+        self.weights = weights
+        family = str(self.config.get("model_type"))
+        if family not in FAMILIES:
+            raise FolderError(
+                f"{self.where / 'config.json'}: model_type {shown(family)} does not run on the fast engine; it runs {', '.join(FAMILIES)}\n"
+                "  models of other families can be trained and used with the extra 'train'"
+            )
+        self.family, self.names = family, FAMILIES[family]
+        self.prefix = self._find_prefix()
+
+    def read(self) -> Backbone:
+        names = self.names
+        count, heads, activation, epsilon = (self.config.get(key) for key in names.config_names)
+        self.epsilon = self.small(1e-12 if epsilon is None else epsilon, names.config_names[3])
+        words = self.table("embeddings.word_embeddings.weight")
+        positions = self.table("embeddings.position_embeddings.weight", words.shape[1])
+        types = self.table("embeddings.token_type_embeddings.weight", words.shape[1]) if names.has_types else None
+        projection = self.linear("embeddings_project") if self.prefix + "embeddings_project.weight" in self.weights else None
+        width = projection.w.shape[1] if projection else words.shape[1]
+        backbone = Backbone(
+            family=self.family,
+            words_VE=words,
+            positions_PE=positions,
+            types_E=types,
+            embedding_norm=self.norm("embeddings.LayerNorm", words.shape[1]),
+            projection=projection,
+            layers=tuple(self.layer(number, width) for number in range(self.whole(count, names.config_names[0]))),
+            heads=self.whole(heads, names.config_names[1]),
+            activation=self.activation(activation),
+            first_position=self.whole(self.config.get("pad_token_id", 1), "pad_token_id") + 1 if names.offset_by_padding else 0,
+            relative_bias=self.table("encoder.relative_attention_bias.weight") if self.family == "mpnet" else None,
+        )
+        self.check(backbone, width)
+        return backbone
+
+    def check(self, backbone: Backbone, width: int) -> None:
+        if not backbone.layers:
+            raise FolderError(f"{self.where / 'config.json'}: the encoder has no layers")
+        if backbone.heads < 1 or width % backbone.heads:
+            raise FolderError(f"{self.where / 'config.json'}: {backbone.heads} heads do not divide a width of {width}")
+        if backbone.relative_bias is not None and (backbone.relative_bias.shape[1] != backbone.heads or len(backbone.relative_bias) < 4):
+            raise FolderError(
+                f"{self.where}: relative_attention_bias has shape {backbone.relative_bias.shape}, expected one column per head"
+            )
+        kind = self.config.get("position_embedding_type", "absolute")
+        if kind not in (None, "absolute"):
+            raise FolderError(f"{self.where / 'config.json'}: position_embedding_type {shown(str(kind))} does not run on the fast engine")
+        if self.config.get("is_decoder") or self.config.get("add_cross_attention"):
+            raise FolderError(f"{self.where / 'config.json'}: a decoder, expected an encoder")
+        if backbone.max_tokens < 1:
+            raise FolderError(f"{self.where}: {backbone.positions_PE.shape[0]} positions leave no room for a text")
+
+    def layer(self, number: int, width: int) -> Layer:
+        names, at = self.names, self.names.layer.format(number)
+        layer = Layer(
+            query=self.linear(at + names.query),
+            key=self.linear(at + names.key),
+            value=self.linear(at + names.value),
+            attention_out=self.linear(at + names.attention_out),
+            attention_norm=self.norm(at + names.attention_norm, width),
+            up=self.linear(at + names.up),
+            down=self.linear(at + names.down),
+            out_norm=self.norm(at + names.out_norm, width),
+        )
+        inner = layer.up.w.shape[1]
+        expected = {"query": (width, width), "key": (width, width), "value": (width, width), "attention_out": (width, width)}
+        expected |= {"up": (width, inner), "down": (inner, width)}
+        for part, shape in expected.items():
+            found = getattr(layer, part).w.shape
+            if found != shape:
+                raise FolderError(f"{self.where}: layer {number}'s {part} has shape {found}, expected {shape}")
+        return layer
+
+    def table(self, name: str, width: int | None = None) -> Floats:
+        table = self.tensor(name)
+        if table.ndim != 2 or 0 in table.shape or (width is not None and table.shape[1] != width):
+            raise FolderError(f"{self.where}: {name} has shape {table.shape}, expected rows of {'one' if width is None else width} width")
+        return table
+
+    def linear(self, name: str) -> Linear:
+        w, b = self.tensor(name + ".weight"), self.tensor(name + ".bias")
+        if w.ndim != 2 or b.shape != (w.shape[0],):
+            raise FolderError(f"{self.where}: {name} has shapes {w.shape} and {b.shape}, which do not fit each other")
+        return Linear(w.T, b)
+
+    def norm(self, name: str, width: int) -> Norm:
+        w, b = self.tensor(name + ".weight"), self.tensor(name + ".bias")
+        if w.shape != (width,) or b.shape != (width,):
+            raise FolderError(f"{self.where}: {name} has shapes {w.shape} and {b.shape}, expected ({width},)")
+        return Norm(w, b, self.epsilon)
+
+    def tensor(self, name: str) -> Floats:
+        try:
+            return self.weights[self.prefix + name]
+        except KeyError:
+            old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
+            if self.prefix + old in self.weights:
+                return self.weights[self.prefix + old]
+            raise FolderError(
+                f"{self.where}: the weights have no tensor {self.prefix + name!r}; this is not a {self.family} encoder"
+            ) from None
+
+    def whole(self, value: Any, name: str) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 10_000:
+            raise FolderError(f"{self.where / 'config.json'}: {name} is {shown(str(value))}, expected a whole number")
+        return value
+
+    def small(self, value: Any, name: str) -> float:
+        if not isinstance(value, int | float) or not 0 < value < 1:
+            raise FolderError(f"{self.where / 'config.json'}: {name} is {shown(str(value))}, expected a small positive number")
+        return float(value)
+
+    def activation(self, name: Any) -> Activation:
+        if not isinstance(name, str) or name not in HIDDEN_ACTIVATIONS:
+            raise FolderError(
+                f"{self.where / 'config.json'}: activation {shown(str(name))} is unknown; known are {', '.join(HIDDEN_ACTIVATIONS)}"
+            )
+        return HIDDEN_ACTIVATIONS[name]
+
+    def _find_prefix(self) -> str:
+        for prefix in self.names.prefixes:
+            if prefix + "embeddings.word_embeddings.weight" in self.weights:
+                return prefix
+        raise FolderError(f"{self.where}: the weights hold no word embeddings of a {self.family} encoder")
+
+
+def type_row(backbone: Backbone) -> Floats:
+    """Return the embedding of segment 0, or zeros."""
+    if backbone.types_E is None:
+        return np.zeros(backbone.words_VE.shape[1], np.float32)
+    row: Floats = backbone.types_E[0]
+    return row

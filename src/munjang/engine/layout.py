@@ -1,0 +1,164 @@
+"""How the tokens of a batch lie in memory, and attention over them.
+
+Everywhere else a batch is flat: one row per token. Only attention must know which rows belong together:
+
+- `PackedLayout` (the engine's own): no padding rows at all. Texts of equal length are reshaped for attention; unequal ones are
+  spread over a padded (texts, longest) grid for attention only, and gathered back. onnxruntime's fused operator.
+- `PaddedLayout` (for export): the batch comes padded, in the inputs everyone knows; standard ONNX operators only.
+
+Shapes: T tokens in all, B texts, S the longest text, N heads, D width.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import numpy as np
+
+from munjang.engine.onnxgraph import BOOL, FLOAT, INT32, INT64, MICROSOFT, GraphPen, Input
+from munjang.types import Floats
+
+PACKED_INPUTS: tuple[Input, ...] = (
+    ("ids", INT64, ["T"]),
+    ("positions", INT64, ["T"]),
+    ("slots", INT64, ["B", "S"]),
+    ("rows", INT64, ["T"]),
+    ("mask", INT32, ["B", "S"]),
+    ("pool_mask", FLOAT, ["B", "S"]),
+    ("padded", BOOL, []),
+)
+"""ids and positions of all tokens; the row of each grid place; the grid place of each row; which places are real; which count in
+pooling."""
+
+PADDED_INPUTS: tuple[Input, ...] = (("input_ids", INT64, ["batch", "tokens"]), ("attention_mask", INT64, ["batch", "tokens"]))
+
+
+class Layout(Protocol):
+    """Where a batch's tokens lie."""
+
+    ids: str
+    positions: str
+    slots: str
+    pool_mask: str
+
+    def first_rows(self) -> str:
+        """Return the row of each text's first token, shape (B,)."""
+        ...
+
+    def attend(self, q: str, k: str, v: str, *, heads: int, width: int, first_only: bool) -> str:
+        """Return the attention output, one row per query row."""
+        ...
+
+    def set_relative_bias(self, table_RN: Floats) -> None:
+        """Add a bias to all attention scores: one row per distance key − query, from −(P−1) to P−1, one column per head."""
+        ...
+
+
+class PackedLayout:
+    """No padding rows; attention through onnxruntime's MultiHeadAttention."""
+
+    def __init__(self, pen: GraphPen) -> None:
+        self.pen = pen
+        self.ids, self.positions, self.slots, self.pool_mask = "ids", "positions", "slots", "pool_mask"
+        self._grid = pen.add("Shape", ["slots"])
+        self._bias = ""
+
+    def first_rows(self) -> str:
+        """Take the first column of the grid."""
+        return self.pen.add("Gather", [self.slots, self.pen.constant(0)], axis=1)
+
+    def set_relative_bias(self, table_RN: Floats) -> None:
+        """Build the (1, N, S, S) bias once for all layers."""
+        self._bias = _relative_bias(self.pen, self._longest(), table_RN)
+
+    def attend(self, q: str, k: str, v: str, *, heads: int, width: int, first_only: bool) -> str:
+        """Write both ways of attending, chosen at run time by `padded`."""
+        bias = self._bias
+        if bias and first_only:
+            bias = self.pen.add("Slice", [bias, self.pen.constant([0]), self.pen.constant([1]), self.pen.constant([2])])
+        equal, unequal = self.pen.branch(), self.pen.branch()
+        same = self._attend_equal(equal, q, k, v, heads, width, bias, first_only)
+        mixed = self._attend_unequal(unequal, q, k, v, heads, width, bias, first_only)
+        branches = {"then_branch": unequal.subgraph("unequal", mixed), "else_branch": equal.subgraph("equal", same)}
+        return self.pen.add("If", ["padded"], **branches)
+
+    def _attend_equal(self, pen: GraphPen, q: str, k: str, v: str, heads: int, width: int, bias: str, first_only: bool) -> str:
+        grid = pen.add("Concat", [self._grid, pen.constant([width])], axis=0)
+        query_grid = pen.constant([-1, 1, width]) if first_only else grid
+        query, key, value = (pen.add("Reshape", [x, shape]) for x, shape in ((q, query_grid), (k, grid), (v, grid)))
+        out = pen.add("MultiHeadAttention", _trimmed(query, key, value, "", "", bias), domain=MICROSOFT, num_heads=heads)
+        return pen.add("Reshape", [out, pen.constant([-1, width])])
+
+    def _attend_unequal(self, pen: GraphPen, q: str, k: str, v: str, heads: int, width: int, bias: str, first_only: bool) -> str:
+        query = pen.add("Reshape", [q, pen.constant([-1, 1, width])]) if first_only else pen.add("Gather", [q, self.slots])
+        key, value = pen.add("Gather", [k, self.slots]), pen.add("Gather", [v, self.slots])
+        out = pen.add("MultiHeadAttention", _trimmed(query, key, value, "", "mask", bias), domain=MICROSOFT, num_heads=heads)
+        flat = pen.add("Reshape", [out, pen.constant([-1, width])])
+        return flat if first_only else pen.add("Gather", [flat, "rows"])
+
+    def _longest(self) -> str:
+        return self.pen.add("Gather", [self._grid, self.pen.constant(1)])
+
+
+class PaddedLayout:
+    """The batch as it comes from any tokenizer, padded on the right; standard operators only."""
+
+    def __init__(self, pen: GraphPen, *, first_position: int) -> None:
+        self.pen = pen
+        self._grid = pen.add("Shape", ["input_ids"])
+        self._longest = pen.add("Gather", [self._grid, pen.constant(1)])
+        self.ids = pen.add("Reshape", ["input_ids", pen.constant([-1])])
+        total = pen.add("ReduceProd", [self._grid], keepdims=0)
+        counted = pen.add("Range", [pen.constant(0), total, pen.constant(1)])
+        self.slots = pen.add("Reshape", [counted, self._grid])
+        self.positions = pen.add("Add", [pen.add("Mod", [counted, self._longest]), pen.constant(first_position)])
+        self.pool_mask = pen.add("Cast", ["attention_mask"], to=FLOAT)
+        hidden = pen.add("Mul", [pen.add("Sub", [pen.constant(1, np.float32), self.pool_mask]), pen.constant(-1e9, np.float32)])
+        self._score_bias = pen.add("Unsqueeze", [hidden, pen.constant([1, 2])])
+        self._first_bias = self._score_bias
+
+    def first_rows(self) -> str:
+        """Take the first column of the grid."""
+        return self.pen.add("Gather", [self.slots, self.pen.constant(0)], axis=1)
+
+    def set_relative_bias(self, table_RN: Floats) -> None:
+        """Add the relative bias to the padding's."""
+        bias = _relative_bias(self.pen, self._longest, table_RN)
+        first = self.pen.add("Slice", [bias, self.pen.constant([0]), self.pen.constant([1]), self.pen.constant([2])])
+        self._first_bias = self.pen.add("Add", [self._score_bias, first])
+        self._score_bias = self.pen.add("Add", [self._score_bias, bias])
+
+    def attend(self, q: str, k: str, v: str, *, heads: int, width: int, first_only: bool) -> str:
+        """Write softmax(q kᵀ / √d + bias) v."""
+        pen, size = self.pen, width // heads
+        query = pen.add(
+            "Mul", [self._by_head(q, heads, size, rows=1 if first_only else None), pen.constant(1 / math.sqrt(size), np.float32)]
+        )
+        key = self._by_head(k, heads, size, rows=None, transposed=True)
+        scores = pen.add("Add", [pen.add("MatMul", [query, key]), self._first_bias if first_only else self._score_bias])
+        out = pen.add("MatMul", [pen.add("Softmax", [scores], axis=-1), self._by_head(v, heads, size, rows=None)])
+        return pen.add("Reshape", [pen.add("Transpose", [out], perm=[0, 2, 1, 3]), pen.constant([-1, width])])
+
+    def _by_head(self, x: str, heads: int, size: int, *, rows: int | None, transposed: bool = False) -> str:
+        pen = self.pen
+        tokens = pen.constant([1]) if rows == 1 else pen.add("Unsqueeze", [self._longest, pen.constant([0])])
+        shape = pen.add("Concat", [pen.constant([-1]), tokens, pen.constant([heads, size])], axis=0)
+        return pen.add("Transpose", [pen.add("Reshape", [x, shape])], perm=[0, 2, 3, 1] if transposed else [0, 2, 1, 3])
+
+
+def _relative_bias(pen: GraphPen, longest: str, table_RN: Floats) -> str:
+    """Write the (1, N, S, S) bias of a relative position table."""
+    places = pen.add("Range", [pen.constant(0), longest, pen.constant(1)])
+    keys, queries = pen.add("Unsqueeze", [places, pen.constant([0])]), pen.add("Unsqueeze", [places, pen.constant([1])])
+    distance = pen.add("Add", [pen.add("Sub", [keys, queries]), pen.constant(table_RN.shape[0] // 2)])
+    bias_SSN = pen.add("Gather", [pen.array("relative_bias", table_RN), distance])
+    return pen.add("Unsqueeze", [pen.add("Transpose", [bias_SSN], perm=[2, 0, 1]), pen.constant([0])])
+
+
+def _trimmed(*inputs: str) -> list[str]:
+    """Drop left-out inputs at the end, where ONNX wants them absent rather than empty."""
+    kept = list(inputs)
+    while kept and not kept[-1]:
+        kept.pop()
+    return kept

@@ -1,0 +1,117 @@
+"""How a linear layer is written into a graph: in float32, or with int8 weights.
+
+A writer first `prepare`s an input (once, however many layers read it) and then `apply`s layers to it. In int8 every row of the input is
+scaled by its own largest value, so a token's result does not depend on the other tokens of the batch. Weights are int8 per output
+column, 7 bits of the range: processors without VNNI add pairs of products in 16 bits, and more bits would overflow there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from munjang.engine.modules import Activation
+from munjang.engine.onnxgraph import MICROSOFT, GraphPen
+from munjang.types import Floats
+
+WEIGHT_STEPS = 64
+ACTIVATION_STEPS = 127
+SMALLEST_SCALE = 1e-12
+LOWEST = {"gelu": 0.17, "gelu_tanh": 0.1701, "relu": SMALLEST_SCALE}
+"""No value of these functions is below the negative of this."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An input made ready: its name, and in int8 the scale of each row."""
+
+    name: str
+    scale: str = ""
+
+
+class LinearWriter(Protocol):
+    """Writes linear layers into a graph."""
+
+    def prepare(self, x: str, *, after: Activation | None = None) -> Prepared:
+        """Make `x` (rows, in) ready; `after` is the activation it came out of, if any."""
+        ...
+
+    def apply(self, x: Prepared, w: Floats, name: str, *, bias: Floats | None = None, add: str | None = None) -> str:
+        """Write x @ w + bias, or x @ w + add, and return the output."""
+        ...
+
+    def effective(self, w: Floats) -> Floats:
+        """Return the weights as the graph will really apply them, in float64."""
+        ...
+
+
+class FloatWriter:
+    """Linear layers in float32; bias or residual goes into the same matrix product."""
+
+    def __init__(self, pen: GraphPen) -> None:
+        self.pen = pen
+
+    def prepare(self, x: str, *, after: Activation | None = None) -> Prepared:  # noqa: ARG002 (one signature for all writers)
+        """Return `x` as it is."""
+        return Prepared(x)
+
+    def apply(self, x: Prepared, w: Floats, name: str, *, bias: Floats | None = None, add: str | None = None) -> str:
+        """Write one Gemm."""
+        inputs = [x.name, self.pen.array(f"{name}.weight", w.astype(np.float32))]
+        if add is not None:
+            inputs.append(add)
+        elif bias is not None:
+            inputs.append(self.pen.array(f"{name}.bias", bias.astype(np.float32)))
+        return self.pen.add("Gemm", inputs)
+
+    def effective(self, w: Floats) -> Floats:
+        """Return `w` itself."""
+        return w.astype(np.float64)
+
+
+class Int8Writer:
+    """Linear layers with int8 weights per column and uint8 inputs per row."""
+
+    def __init__(self, pen: GraphPen) -> None:
+        self.pen = pen
+
+    def prepare(self, x: str, *, after: Activation | None = None) -> Prepared:
+        """Quantise each row of `x` by its own largest value."""
+        pen = self.pen
+        last_axis = pen.constant([-1])
+        largest = pen.add("ReduceMax", [x, last_axis], keepdims=1)
+        if after in LOWEST:
+            lowest = pen.constant([LOWEST[after]], np.float32)
+        else:
+            lowest = pen.add("Neg", [pen.add("ReduceMin", [x, last_axis], keepdims=1)])
+        scale = pen.add("Max", [largest, lowest, pen.constant([SMALLEST_SCALE], np.float32)])
+        steps, middle = self._steps()
+        return Prepared(pen.add("QuantizeLinear", [pen.add("Div", [x, scale]), steps, middle]), scale)
+
+    def apply(self, x: Prepared, w: Floats, name: str, *, bias: Floats | None = None, add: str | None = None) -> str:
+        """Write an integer product, scaled back per row and column."""
+        pen = self.pen
+        columns, scales = _quantized(w)
+        steps, middle = self._steps()
+        weights = [pen.array(f"{name}.weight", columns), steps, pen.array(f"{name}.scale", scales), middle]
+        zeros = pen.constant(np.zeros(len(scales)), np.int8)
+        product = pen.add("MatMulIntegerToFloat", [x.name, *weights, zeros], domain=MICROSOFT)
+        y = pen.add("Mul", [product, x.scale])
+        if add is not None:
+            return pen.add("Add", [y, add])
+        return y if bias is None else pen.add("Add", [y, pen.array(f"{name}.bias", bias.astype(np.float32))])
+
+    def effective(self, w: Floats) -> Floats:
+        """Return the weights after rounding."""
+        columns, scales = _quantized(w)
+        return columns.astype(np.float64) * scales.astype(np.float64)
+
+    def _steps(self) -> tuple[str, str]:
+        return self.pen.constant(1 / ACTIVATION_STEPS, np.float32), self.pen.constant(128, np.uint8)
+
+
+def _quantized(w: Floats) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.int8]], Floats]:
+    scales = np.maximum(np.abs(w).max(axis=0) / WEIGHT_STEPS, SMALLEST_SCALE).astype(np.float32)
+    return np.rint(w / scales).astype(np.int8), scales

@@ -1,0 +1,72 @@
+"""What the modules of a model folder can be: a closed table, declared as data.
+
+A module is known by the last component of its dotted type name, in every dialect of the sentence-transformers format. Nothing is imported
+by name: a type that is not in the table is an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+Pooling: TypeAlias = Literal["cls", "max", "mean", "mean_sqrt_len", "weightedmean", "lasttoken"]
+POOLINGS: tuple[Pooling, ...] = ("cls", "max", "mean", "mean_sqrt_len", "weightedmean", "lasttoken")
+"""In the order in which several are concatenated."""
+
+Activation: TypeAlias = Literal["identity", "tanh", "gelu", "gelu_tanh", "relu", "sigmoid"]
+"""What may stand between layers; see `activations.py` for the names that folders use."""
+
+
+@dataclass(frozen=True)
+class TransformerModule:
+    """The encoder itself: where its files are and its `config.json`."""
+
+    folder: Path
+    config: dict[str, Any]
+    max_length: int | None
+    lowercase: bool = False
+
+
+@dataclass(frozen=True)
+class PoolingModule:
+    """Token vectors → one vector; several modes are concatenated."""
+
+    modes: tuple[Pooling, ...]
+    include_prompt: bool = True
+
+
+@dataclass(frozen=True)
+class DenseModule:
+    """A linear layer with an activation after pooling."""
+
+    folder: Path
+    in_features: int
+    out_features: int
+    bias: bool
+    activation: Activation
+    residual: bool = False
+
+
+@dataclass(frozen=True)
+class LayerNormModule:
+    """A layer normalisation after pooling."""
+
+    folder: Path
+    dimension: int
+
+
+@dataclass(frozen=True)
+class NormalizeModule:
+    """Scale each vector to length one."""
+
+
+@dataclass(frozen=True)
+class StaticModule:
+    """One vector per token, averaged; no encoder at all."""
+
+    folder: Path
+    normalize: bool = False
+
+
+Module: TypeAlias = TransformerModule | PoolingModule | DenseModule | LayerNormModule | NormalizeModule | StaticModule

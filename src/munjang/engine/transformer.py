@@ -1,0 +1,110 @@
+"""A model folder with a transformer in it → a running encoder of token ids.
+
+Comes in: a `ModelFolder`. Goes out: vectors for lists of token ids, (B, d). Texts, prompts, long texts and the caller's order are the
+business of `models/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from munjang.engine.backbone import Backbone, read_backbone
+from munjang.engine.cache import CachedGraph, cache_key, load_graph, store_graph
+from munjang.engine.encoder_graph import write_encoder
+from munjang.engine.fingerprint import fingerprint
+from munjang.engine.folder import ModelFolder
+from munjang.engine.head_graph import first_only, head_width, write_head
+from munjang.engine.layout import PACKED_INPUTS, PackedLayout
+from munjang.engine.linear import FloatWriter, Int8Writer, LinearWriter
+from munjang.engine.modules import TransformerModule
+from munjang.engine.onnxgraph import GraphPen
+from munjang.engine.packing import Feed, pack
+from munjang.engine.session import Session, finished_graph, open_session
+from munjang.errors import FolderError
+from munjang.types import Vectors
+
+Compute = Literal["float32", "int8"]
+
+
+class TransformerEngine:
+    """Turns token ids into vectors; safe from many threads."""
+
+    def __init__(self, folder: ModelFolder, *, compute: Compute = "float32", threads: int | None = None) -> None:
+        graph = _cached_graph(folder) if compute == "int8" else _vector_graph(folder, compute)
+        facts = graph.facts
+        self.first_position = facts["first_position"]
+        self.max_tokens: int | None = facts["max_tokens"]
+        self.layers, self.heads = facts["layers"], facts["heads"]
+        self.hidden_size, self.dimension = facts["hidden_size"], facts["dimension"]
+        self.vocabulary_size = facts["vocabulary_size"]
+        self._folder, self._threads = folder, threads
+        self._session = Session(graph.model, graph.weights, threads=threads)
+        self._token_session: Session | None = None
+
+    def vectors(self, ids: Sequence[Sequence[int]], *, hidden_prefix: int = 0) -> Vectors:
+        """Return one vector per text, in one run."""
+        return self._session.run(self._feed(ids, hidden_prefix), ["vectors"])[0]
+
+    def vectors_of_batches(self, batches: Sequence[Sequence[Sequence[int]]], *, hidden_prefix: int = 0) -> Iterator[Vectors]:
+        """Yield the vectors of each batch in order, computed on all threads."""
+        feeds = (self._feed(ids, hidden_prefix) for ids in batches)
+        return (arrays[0] for arrays in self._session.run_many(feeds, ["vectors"]))
+
+    def layer_outputs(self, ids: Sequence[int]) -> list[Vectors]:
+        """Return the embedding's and every layer's output for one text, each (tokens, width)."""
+        if self._token_session is None:
+            self._token_session = _layer_session(self._folder, self._threads)
+        names = [f"layer_{number}" for number in range(self.layers + 1)]
+        return self._token_session.run(self._feed([ids], 0), names)
+
+    def _feed(self, ids: Sequence[Sequence[int]], hidden_prefix: int) -> Feed:
+        return pack(ids, first_position=self.first_position, hidden_prefix=hidden_prefix)
+
+
+def _cached_graph(folder: ModelFolder) -> CachedGraph:
+    """Take the quantised graph from the cache, or write it and keep it."""
+    key = cache_key(fingerprint(folder), "int8", *map(str, folder.modules[1:]))
+    graph = load_graph(key)
+    if graph is None:
+        graph = _vector_graph(folder, "int8")
+        store_graph(key, graph)
+    return graph
+
+
+def _vector_graph(folder: ModelFolder, compute: Compute) -> CachedGraph:
+    """Write the graph from token ids to the final vector."""
+    backbone = _backbone(folder)
+    pen = GraphPen()
+    layout = PackedLayout(pen)
+    writer: LinearWriter = FloatWriter(pen) if compute == "float32" else Int8Writer(pen)
+    out = write_encoder(pen, backbone, layout, writer, first_only=first_only(folder.modules))
+    vectors = write_head(pen, out.hidden, layout, folder.modules[1:], backbone.dimension)
+    pen.name_output(vectors, "vectors")
+    facts = {
+        "first_position": backbone.first_position,
+        "max_tokens": backbone.max_tokens,
+        "layers": len(backbone.layers),
+        "heads": backbone.heads,
+        "hidden_size": backbone.dimension,
+        "dimension": head_width(folder.modules[1:], backbone.dimension),
+        "vocabulary_size": int(backbone.words_VE.shape[0]),
+    }
+    return replace(finished_graph(pen, PACKED_INPUTS, [("vectors", ["B", facts["dimension"]])]), facts=facts)
+
+
+def _layer_session(folder: ModelFolder, threads: int | None) -> Session:
+    backbone = _backbone(folder)
+    pen = GraphPen()
+    out = write_encoder(pen, backbone, PackedLayout(pen), FloatWriter(pen), keep_layers=True)
+    outputs = [(f"layer_{number}", ["T", backbone.dimension]) for number in range(len(out.layers))]
+    for name, (output, _) in zip(out.layers, outputs, strict=True):
+        pen.name_output(name, output)
+    return open_session(pen, PACKED_INPUTS, outputs, threads=threads)
+
+
+def _backbone(folder: ModelFolder) -> Backbone:
+    if not isinstance(folder.base, TransformerModule):
+        raise FolderError(f"{folder.path}: holds no transformer")
+    return read_backbone(folder.base)

@@ -1,0 +1,1 @@
+"""Scores with confidence: metrics, one file per task, comparison, calibration, lint."""

@@ -1,0 +1,125 @@
+"""Two systems on one set → their scores, the difference, its interval, and how likely it is by chance (paired bootstrap).
+
+Comes in: two Encoders and data, or two lists of scores for the same rows. Both systems see the same resampled rows, so that hard rows
+count for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from numpy.typing import ArrayLike
+
+from munjang.errors import InputError, UsageError
+from munjang.evaluate.bootstrap import (
+    RESAMPLES,
+    Interval,
+    PairedDifference,
+    Resampled,
+    Statistic,
+    by_rows,
+    of_mean,
+    paired_bootstrap,
+    pearson_with,
+    spearman_with,
+)
+from munjang.evaluate.classification import average_precision
+from munjang.evaluate.datasets.rows import LabelledPair, RetrievalTask, ScoredPair
+from munjang.evaluate.inputs import FloatArray, binary
+from munjang.evaluate.pairs import binary_labels
+from munjang.evaluate.ranking import per_query
+from munjang.evaluate.result import jsonable
+from munjang.evaluate.retrieval import search_task
+from munjang.evaluate.similarities import pair_similarities
+from munjang.evaluate.sts import encode_sides
+from munjang.types import Encoder
+
+Against: TypeAlias = Literal["spearman", "pearson", "ap"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One measure of systems a and b on the same rows; difference = a − b."""
+
+    metric: str
+    n: int
+    a: float
+    b: float
+    difference: float
+    ci95: Interval
+    p: float
+
+    @property
+    def winner(self) -> str:
+        """Which system is better beyond chance (p < 0.05): "a", "b" or "neither"."""
+        if not self.p < 0.05:
+            return "neither"
+        return "a" if self.difference > 0 else "b"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return every number, and the winner."""
+        return {**jsonable(self), "winner": self.winner}
+
+
+def compare_scores(
+    scores_a: ArrayLike, scores_b: ArrayLike, gold: ArrayLike, *, against: Against = "spearman", resamples: int = RESAMPLES, seed: int = 0
+) -> Comparison:
+    """Return two score lists compared by their agreement with gold numbers, or for "ap" with labels of 0 and 1."""
+    statistics: dict[str, Statistic] = {"spearman": spearman_with(gold), "pearson": pearson_with(gold)}
+    if against == "ap":
+        statistics["ap"] = _average_precision_with(gold)
+    if against not in statistics:
+        raise UsageError(f"no statistic is called {against!r}\n  choose spearman, pearson or ap")
+    return _named(against, paired_bootstrap(scores_a, scores_b, statistics[against], resamples=resamples, seed=seed))
+
+
+def compare_sts(
+    a: Encoder, b: Encoder, pairs: Sequence[ScoredPair], *, against: Against = "spearman", resamples: int = RESAMPLES, seed: int = 0
+) -> Comparison:
+    """Return two encoders compared on an STS set, by cosine."""
+    if not pairs:
+        raise InputError("no pairs to compare on")
+    gold = [pair.score for pair in pairs]
+    cosines = [_cosines(encoder, pairs) for encoder in (a, b)]
+    made = compare_scores(cosines[0], cosines[1], gold, against=against, resamples=resamples, seed=seed)
+    return Comparison(f"{against}_cosine", made.n, made.a, made.b, made.difference, made.ci95, made.p)
+
+
+def compare_pairs(a: Encoder, b: Encoder, pairs: Sequence[LabelledPair], *, resamples: int = 1_000, seed: int = 0) -> Comparison:
+    """Return two encoders compared at telling same from different, by average precision of cosine."""
+    gold = binary_labels(pairs)
+    cosines = [_cosines(encoder, pairs) for encoder in (a, b)]
+    made = paired_bootstrap(cosines[0], cosines[1], _average_precision_with(gold), resamples=resamples, seed=seed)
+    return _named("cosine_ap", made)
+
+
+def compare_retrieval(
+    a: Encoder, b: Encoder, task: RetrievalTask, *, metric: str = "ndcg@10", resamples: int = RESAMPLES, seed: int = 0
+) -> Comparison:
+    """Return two encoders compared on a retrieval task, by one measure averaged over queries."""
+    measure, _, cut = metric.partition("@")
+    if not cut.isdigit() or measure not in ("ndcg", "mrr", "map", "recall", "precision"):
+        raise UsageError(f"metric {metric!r}, expected for example ndcg@10, mrr@10, map@100, recall@100 or precision@5")
+    k = int(cut)
+    values = [per_query(search_task(encoder, task, k=k), task.judgements, cuts=[k])[metric] for encoder in (a, b)]
+    return _named(metric, paired_bootstrap(values[0], values[1], of_mean, resamples=resamples, seed=seed))
+
+
+def _cosines(encoder: Encoder, pairs: Sequence[ScoredPair] | Sequence[LabelledPair]) -> FloatArray:
+    left, right = encode_sides(encoder, [pair.a for pair in pairs], [pair.b for pair in pairs])
+    return pair_similarities(left, right)
+
+
+def _average_precision_with(gold: ArrayLike) -> Statistic:
+    labels = binary(gold)
+
+    def statistic(scores: FloatArray) -> Resampled:
+        return by_rows(lambda rows: average_precision(scores[rows], labels[rows]), labels.size)
+
+    return statistic
+
+
+def _named(metric: str, found: PairedDifference) -> Comparison:
+    return Comparison(metric, found.n, found.a, found.b, found.difference, found.ci95, found.p)

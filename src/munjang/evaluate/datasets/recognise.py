@@ -1,0 +1,175 @@
+"""A file's first lines → the layout it is written in, and the reason in words.
+
+Looks at the separator, the header and the first row; never at the whole file. What it cannot tell it refuses, naming the columns that it
+saw and the option that says more. Reading the rows is `read.py`'s.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from munjang.errors import InputError, UsageError, shown
+from munjang.evaluate.datasets.layouts import BY_NAME, LAYOUTS, ROLES, SYNONYMS, Layout, is_number
+from munjang.evaluate.datasets.opened import file_kind, first_bytes
+from munjang.evaluate.datasets.rows import NLI_LABELS, Kind
+from munjang.text.readers import read_rows
+
+_PEEK_BYTES = 2**17
+
+
+@dataclass(frozen=True)
+class Peek:
+    """The first two records of a file: `first` may be a header, and is one in JSON and Parquet (the keys)."""
+
+    shape: str
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+
+
+def peek(path: str | Path) -> Peek:
+    """Return the shape of a file and its first two records."""
+    kind = file_kind(path)
+    if kind in ("json", "jsonl", "ndjson", "parquet"):
+        found = [row.values for row in itertools.islice(read_rows(path), 1)]
+        return _keys("jsonl" if kind == "ndjson" else kind, found, path)
+    data = first_bytes(path, _PEEK_BYTES)
+    text = data.decode("utf-8-sig", errors="replace")
+    tabbed = "\t" in text.split("\n", 1)[0]
+    if tabbed:
+        records = [line.rstrip("\r").split("\t") for line in text.split("\n")[:2]]
+    else:
+        records = list(itertools.islice(csv.reader(io.StringIO(text, newline="")), 2))
+    if not records or not any(records[0]):
+        raise InputError(f"{Path(path).name}: empty, expected rows")
+    return Peek("tab" if tabbed else "comma", tuple(records[0]), tuple(records[1]) if len(records) > 1 else ())
+
+
+def recognise(path: str | Path, kind: Kind | None = None) -> tuple[Layout, str]:
+    """Return the layout of a file and how it was told, among those of one kind of row or among all."""
+    seen = peek(path)
+    for layout in LAYOUTS:
+        if (kind is None or layout.kind == kind) and _fits(layout, seen):
+            return layout, f"{layout.name}: {_reason(layout, seen)}"
+    plain = _plain(seen, kind)
+    if plain is None:
+        advice = "name the columns, for example a = first column, b = second column"
+        raise InputError(f"{Path(path).name}: columns {_listed(seen.first)}, expected {_wanted(kind)}\n  {advice}")
+    return plain, f"plain file with a header: {', '.join(f'{role} = {shown(str(column), 30)}' for role, column in plain.columns.items())}"
+
+
+def named(name: str) -> Layout:
+    """Return a layout by its name, or name the nearest one."""
+    if name in BY_NAME:
+        return BY_NAME[name]
+    near = difflib.get_close_matches(name, BY_NAME, n=1)
+    raise UsageError(f"no data layout is called {shown(name)}\n  {f'did you mean {near[0]}?' if near else 'known: ' + ', '.join(BY_NAME)}")
+
+
+def with_columns(path: str | Path, kind: Kind, columns: Mapping[str, str | int]) -> Layout:
+    """Return a plain layout with the caller's columns, by header name or, for a file without a header, by number from 0."""
+    seen = peek(path)
+    unknown = [role for role in columns if role not in (*ROLES[kind], "genre")]
+    missing = [role for role in ROLES[kind] if role not in columns]
+    if unknown or missing:
+        raise UsageError(f"columns for {', '.join(columns)}, expected {', '.join(ROLES[kind])}")
+    numbered = all(isinstance(column, int) for column in columns.values())
+    absent = [str(column) for column in columns.values() if not numbered and column not in seen.first]
+    if absent:
+        raise InputError(f"{Path(path).name}: no column {shown(absent[0])}; there are {_listed(seen.first)}")
+    return replace(_plain_layout(kind, columns), header=not numbered, quoting=seen.shape != "tab")
+
+
+def flat(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object with the keys of inner objects joined by a dot.
+
+    >>> flat({"a": 1, "labels": {"label": 2}})
+    {'a': 1, 'labels.label': 2}
+    """
+    result: dict[str, Any] = {}
+    for key, value in item.items():
+        if isinstance(value, dict):
+            result.update({f"{key}.{inner}": leaf for inner, leaf in value.items()})
+        else:
+            result[key] = value
+    return result
+
+
+def _keys(shape: str, items: list[Any], path: str | Path) -> Peek:
+    if not items:
+        raise InputError(f"{Path(path).name}: empty, expected rows")
+    first = flat(items[0])
+    return Peek(shape, tuple(map(str, first)), tuple("" if value is None else str(value) for value in first.values()))
+
+
+def _fits(layout: Layout, seen: Peek) -> bool:
+    if seen.shape not in layout.shapes:
+        return False
+    if not layout.header:
+        wide = layout.widths[0] <= len(seen.first) <= layout.widths[1]
+        return wide and not _is_header(seen.first) and layout.fits(list(seen.first))
+    used = [str(column) for role, column in layout.columns.items() if role in ROLES[layout.kind]]
+    if (layout.exact and seen.first != layout.exact) or not set(used) <= set(seen.first):
+        return False
+    if len(seen.second) != len(seen.first):
+        return not seen.second
+    cells = dict(zip(seen.first, seen.second, strict=True))
+    return layout.fits([cells[column] for column in used])
+
+
+def _is_header(cells: tuple[str, ...]) -> bool:
+    """Whether a first line names columns: all its cells are usual names of columns."""
+    names = {name for names in SYNONYMS.values() for name in names}
+    return all(cell.strip().lower() in names for cell in cells)
+
+
+def _reason(layout: Layout, seen: Peek) -> str:
+    return f"header {_listed(seen.first)}" if layout.header else f"no header, {len(seen.first)} columns"
+
+
+def _plain(seen: Peek, kind: Kind | None) -> Layout | None:
+    """The layout of a file that names its columns by usual names."""
+    kinds: tuple[Kind, ...] = (kind,) if kind else ("triplets", "scored", "labelled", "pairs", "texts")
+    by_lower = {name.strip().lower(): name for name in reversed(seen.first)}
+    for wanted in kinds:
+        columns: dict[str, str | int] = {}
+        for role in ROLES[wanted]:
+            free = [by_lower[name] for name in SYNONYMS[role] if name in by_lower and by_lower[name] not in columns.values()]
+            if free:
+                columns[role] = free[0]
+        if len(columns) == len(ROLES[wanted]) and (kind or _plausible(wanted, columns, seen)):
+            if wanted == "scored" and "genre" in by_lower:
+                columns["genre"] = by_lower["genre"]
+            return replace(_plain_layout(wanted, columns), quoting=seen.shape != "tab")
+    return None
+
+
+def _plausible(kind: Kind, columns: Mapping[str, str | int], seen: Peek) -> bool:
+    """Whether the first row speaks for this kind, where several would do."""
+    cells = dict(zip(seen.first, seen.second, strict=False))
+    if kind == "scored":
+        value = cells.get(str(columns["score"]), "")
+        return is_number(value) and (columns["score"] != "label" or value not in ("0", "1"))
+    if kind == "labelled":
+        return cells.get(str(columns["label"]), "") in ("0", "1", *NLI_LABELS)
+    return True
+
+
+def _plain_layout(kind: Kind, columns: Mapping[str, str | int]) -> Layout:
+    return Layout("plain", kind, dict(columns), scale=(0.0, 1.0) if kind == "scored" else None)
+
+
+def _wanted(kind: Kind | None) -> str:
+    if kind is None:
+        return "a known data set or columns with usual names (sentence1, sentence2, score or label)"
+    return ", ".join(f"{role} ({' or '.join(SYNONYMS[role][:3])})" for role in ROLES[kind])
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(shown(name, 30) for name in names[:10]) + ("…" if len(names) > 10 else "")

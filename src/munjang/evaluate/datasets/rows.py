@@ -1,0 +1,100 @@
+"""What data sets are made of: typed rows, and the `Dataset` that says where they came from and how they were understood.
+
+These are nouns only; `read.py` makes them from files, and evaluation and training consume them. `where` names file and line for messages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Generic, Literal, TypeAlias, TypeVar
+
+from munjang.evaluate.ranking import Judgements
+
+Kind: TypeAlias = Literal["scored", "labelled", "pairs", "triplets", "texts"]
+Scale: TypeAlias = tuple[float, float]
+
+SAME, DIFFERENT = "1", "0"
+NLI_LABELS = ("contradiction", "entailment", "neutral")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPair:
+    """Two sentences and how alike they are, 0 (nothing shared) to 1 (same meaning)."""
+
+    a: str
+    b: str
+    score: float
+    genre: str = ""
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPair:
+    """Two sentences and the name of their relation: an NLI label, or SAME ("1") and DIFFERENT ("0")."""
+
+    a: str
+    b: str
+    label: str
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TextPair:
+    """Two sentences that belong together: a translation, a question and its answer."""
+
+    a: str
+    b: str
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Triplet:
+    """A sentence, one nearer to it and one farther from it."""
+
+    anchor: str
+    positive: str
+    negative: str
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledText:
+    """A sentence and the class or group that it belongs to."""
+
+    text: str
+    label: str
+    where: str = ""
+
+
+Row = TypeVar("Row", ScoredPair, LabelledPair, TextPair, Triplet, LabelledText, covariant=False)
+
+
+@dataclass(frozen=True)
+class Dataset(Generic[Row]):
+    """Rows in file order, with the name of the layout they were read as and why it was chosen."""
+
+    rows: tuple[Row, ...]
+    source: str
+    layout: str
+    detected: str
+    """How the layout was recognised, in words; "named by the caller" where it was not."""
+    scale: Scale | None = None
+    """The range that scores had in the file; rows hold them scaled to 0…1."""
+    skipped: tuple[str, ...] = ()
+    """One message for each line that was left out: unlabelled by the makers of the data, or bad under skip_bad."""
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class RetrievalTask:
+    """Documents, queries and which document answers which query with what grade."""
+
+    corpus: dict[str, str]
+    queries: dict[str, str]
+    judgements: Judgements
+    source: str = ""
+    layout: str = ""
+    notes: tuple[str, ...] = field(default=())

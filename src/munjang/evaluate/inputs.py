@@ -1,0 +1,59 @@
+"""What a metric accepts: finite numbers, lists of equal length, labels of 0 and 1. Everything else is an `InputError` that says so.
+
+Comes in: whatever the caller holds (lists, arrays). Goes out: float64 or int64 arrays that the metrics need not check again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from munjang.errors import InputError
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+
+
+def numbers(values: ArrayLike, *, name: str) -> FloatArray:
+    """Return `values` as finite float64 in one dimension.
+
+    >>> numbers([1, 2], name="scores")
+    array([1., 2.])
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise InputError(f"{name}: an array of shape {array.shape}, expected one number per row")
+    bad = np.flatnonzero(~np.isfinite(array))
+    if bad.size:
+        raise InputError(f"{name}: {array[bad[0]]} at row {bad[0]} ({bad.size} in all), expected finite numbers\n  look for empty texts")
+    return array
+
+
+def aligned(a: ArrayLike, b: ArrayLike, *, names: tuple[str, str]) -> tuple[FloatArray, FloatArray]:
+    """Return two checked arrays of one length."""
+    left, right = numbers(a, name=names[0]), numbers(b, name=names[1])
+    same_length(left, right, names=names)
+    return left, right
+
+
+def same_length(a: Sequence[Any] | NDArray[Any], b: Sequence[Any] | NDArray[Any], *, names: tuple[str, str]) -> None:
+    """Refuse two lists of different length."""
+    if len(a) != len(b):
+        raise InputError(f"{len(a)} {names[0]} against {len(b)} {names[1]}, expected one for each")
+
+
+def binary(labels: ArrayLike, *, name: str = "labels") -> IntArray:
+    """Return labels as 0 and 1, and refuse any other value.
+
+    >>> binary([True, False])
+    array([1, 0])
+    """
+    array = numbers(labels, name=name)
+    bad = np.flatnonzero((array != 0) & (array != 1))
+    if bad.size:
+        found = f"{array[bad[0]]:g} at row {bad[0]} ({bad.size} in all)"
+        raise InputError(f"{name}: {found}, expected 0 or 1\n  cut graded labels at a threshold first")
+    return array.astype(np.int64)

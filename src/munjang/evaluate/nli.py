@@ -1,0 +1,75 @@
+"""Natural language inference: predicted labels, or a classifier's scores, against gold labels → accuracy, macro F1 and the confusion table.
+
+Comes in: label names, or a Scorer whose rows have one number per label in a stated order. No order is assumed: models differ in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from munjang.errors import InputError, shown
+from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_interval, of_mean
+from munjang.evaluate.classification import accuracy, macro_f1
+from munjang.evaluate.datasets.rows import LabelledPair
+from munjang.evaluate.inputs import same_length
+from munjang.evaluate.result import jsonable
+from munjang.types import Scorer
+
+
+@dataclass(frozen=True)
+class NliResult:
+    """What a classifier scores; `confusion[gold][predicted]` counts pairs."""
+
+    n: int
+    accuracy: float
+    macro_f1: float
+    ci95: dict[str, Interval]
+    confusion: dict[str, dict[str, int]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return every number."""
+        return dict(jsonable(self))
+
+
+def evaluate_nli(
+    scorer: Scorer, pairs: Sequence[LabelledPair], *, labels: Sequence[str], resamples: int = RESAMPLES, seed: int = 0
+) -> NliResult:
+    """Return a cross-encoder's scores; `labels` names its outputs in order."""
+    if not pairs:
+        raise InputError("no pairs to evaluate")
+    unknown = next((pair for pair in pairs if pair.label not in labels), None)
+    if unknown is not None:
+        raise InputError(f"{unknown.where or 'pairs'}: the label {shown(unknown.label)} is none of the model's: {', '.join(labels)}")
+    logits = scorer.predict([(pair.a, pair.b) for pair in pairs])
+    return score_nli(labels_of(logits, labels), [pair.label for pair in pairs], resamples=resamples, seed=seed)
+
+
+def score_nli(predicted: Sequence[str], gold: Sequence[str], *, resamples: int = RESAMPLES, seed: int = 0) -> NliResult:
+    """Return the scores of labels already predicted. resamples=0 leaves the interval out."""
+    same_length(predicted, gold, names=("predictions", "labels"))
+    right = np.asarray([p == g for p, g in zip(predicted, gold, strict=True)], dtype=np.float64)
+    names = sorted(set(gold) | set(predicted))
+    confusion = {name: dict.fromkeys(names, 0) for name in names}
+    for p, g in zip(predicted, gold, strict=True):
+        confusion[g][p] += 1
+    ci95 = {"accuracy": bootstrap_interval(of_mean(right), right.size, resamples=resamples, seed=seed)} if resamples else {}
+    return NliResult(len(gold), accuracy(predicted, gold), macro_f1(predicted, gold), ci95, confusion)
+
+
+def labels_of(logits: ArrayLike, labels: Sequence[str]) -> list[str]:
+    """Return the name of the highest number of each row, the first on ties.
+
+    >>> labels_of([[0.1, 0.9], [2.0, 1.0]], ["no", "yes"])
+    ['yes', 'no']
+    """
+    rows = np.asarray(logits, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != len(labels):
+        raise InputError(f"scores of shape {rows.shape}, expected one row per pair with {len(labels)} numbers ({', '.join(labels)})")
+    if not np.isfinite(rows).all():
+        raise InputError("scores hold NaN or infinity, expected finite numbers")
+    return [labels[column] for column in rows.argmax(axis=1)]

@@ -1,0 +1,98 @@
+"""Same or different: labelled pairs → accuracy, F1, average precision, Matthews correlation and thresholds, for four similarities.
+
+Names are those of sentence-transformers' BinaryClassificationEvaluator (`cosine_ap`, `cosine_f1_threshold`, …). Thresholds are on
+similarities, so that for Euclidean and Manhattan they are negative distances. The best threshold is chosen on the data it is scored on,
+as everywhere in the field: an optimistic number; `calibrate` measures it on held-out folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from munjang.errors import InputError, shown
+from munjang.evaluate.bootstrap import Interval, bootstrap_interval, by_rows, of_mean
+from munjang.evaluate.classification import average_precision, best_accuracy, best_f1, matthews
+from munjang.evaluate.datasets.rows import DIFFERENT, SAME, LabelledPair
+from munjang.evaluate.inputs import FloatArray, IntArray, binary, same_length
+from munjang.evaluate.result import jsonable
+from munjang.evaluate.similarities import pair_similarities
+from munjang.evaluate.sts import METRICS, encode_sides
+from munjang.types import Encoder, Vectors
+
+
+@dataclass(frozen=True)
+class PairsResult:
+    """What a model scores at telling same from different."""
+
+    n: int
+    positives: int
+    scores: dict[str, float]
+    ci95: dict[str, Interval]
+    cosines: FloatArray = field(repr=False, compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return n, positives, every number by name, and ci95."""
+        return dict(jsonable({"n": self.n, "positives": self.positives, **self.scores, "ci95": self.ci95}))
+
+
+def evaluate_pairs(encoder: Encoder, pairs: Sequence[LabelledPair], *, resamples: int = 1_000, seed: int = 0) -> PairsResult:
+    """Return an encoder's scores on pairs labelled "1" (same) and "0" (different)."""
+    labels = binary_labels(pairs)
+    a, b = encode_sides(encoder, [pair.a for pair in pairs], [pair.b for pair in pairs])
+    return score_pairs(a, b, labels, resamples=resamples, seed=seed)
+
+
+def score_pairs(vectors_a: Vectors, vectors_b: Vectors, labels: ArrayLike, *, resamples: int = 1_000, seed: int = 0) -> PairsResult:
+    """Return the scores of vectors already made. resamples=0 leaves the intervals out."""
+    gold = binary(labels)
+    same_length(vectors_a, gold, names=("vectors", "labels"))
+    scores: dict[str, float] = {}
+    for metric in METRICS:
+        found = pair_similarities(vectors_a, vectors_b, metric=metric)
+        scores |= {f"{metric}_{name}": value for name, value in score_binary(found, gold).items()}
+    cosines = pair_similarities(vectors_a, vectors_b)
+    ci95 = _intervals(cosines, gold, scores["cosine_accuracy_threshold"], resamples, seed) if resamples else {}
+    return PairsResult(int(gold.size), int(gold.sum()), scores, ci95, cosines)
+
+
+def score_binary(scores: ArrayLike, labels: ArrayLike) -> dict[str, float]:
+    """Return the eight numbers of one list of scores, higher meaning more likely the same."""
+    at_accuracy, at_f1 = best_accuracy(scores, labels), best_f1(scores, labels)
+    called = np.asarray(scores, dtype=np.float64) >= at_f1.threshold
+    return {
+        "accuracy": at_accuracy.accuracy,
+        "accuracy_threshold": at_accuracy.threshold,
+        "f1": at_f1.f1,
+        "f1_threshold": at_f1.threshold,
+        "precision": at_f1.precision,
+        "recall": at_f1.recall,
+        "ap": average_precision(scores, labels),
+        "mcc": matthews(called, labels),
+    }
+
+
+def binary_labels(pairs: Sequence[LabelledPair]) -> IntArray:
+    """Return 1 for same and 0 for different, and refuse any other label by file and line."""
+    if not pairs:
+        raise InputError("no pairs to evaluate")
+    for pair in pairs:
+        if pair.label not in (SAME, DIFFERENT):
+            raise InputError(
+                f"{pair.where or 'pairs'}: the label is {shown(pair.label)}, expected {SAME} (same) or {DIFFERENT} (different)"
+            )
+    return np.asarray([int(pair.label == SAME) for pair in pairs], dtype=np.int64)
+
+
+def _intervals(scores: FloatArray, gold: IntArray, threshold: float, resamples: int, seed: int) -> dict[str, Interval]:
+    """Accuracy with its threshold held still; average precision anew on each resample."""
+    right = ((scores >= threshold) == gold).astype(np.float64)
+    precision = by_rows(lambda rows: average_precision(scores[rows], gold[rows]), gold.size)
+    return {
+        "cosine_accuracy": bootstrap_interval(of_mean(right), gold.size, resamples=resamples, seed=seed),
+        "cosine_ap": bootstrap_interval(precision, gold.size, resamples=resamples, seed=seed),
+    }

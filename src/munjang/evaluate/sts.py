@@ -1,0 +1,145 @@
+"""Semantic textual similarity: pairs with gold scores → the eight correlations, with intervals, per genre, and the worst pairs.
+
+Comes in: an Encoder and `ScoredPair`s, or two arrays of vectors and gold numbers. Names and values are those of sentence-transformers'
+EmbeddingSimilarityEvaluator (`pearson_cosine`, …, `spearman_manhattan`); Euclidean and Manhattan are negative distances: more is nearer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from munjang.errors import InputError
+from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_interval, of_pearson, of_spearman
+from munjang.evaluate.classification import BestF1, best_f1
+from munjang.evaluate.correlation import pearson, ranks, spearman
+from munjang.evaluate.datasets.rows import ScoredPair
+from munjang.evaluate.inputs import FloatArray, numbers, same_length
+from munjang.evaluate.result import jsonable
+from munjang.evaluate.similarities import pair_similarities
+from munjang.types import Encoder, Metric, Vectors
+
+METRICS: tuple[Metric, ...] = get_args(Metric)
+
+
+@dataclass(frozen=True)
+class GenreScores:
+    """The two cosine correlations on the pairs of one genre."""
+
+    genre: str
+    n: int
+    pearson_cosine: float
+    spearman_cosine: float
+
+
+@dataclass(frozen=True)
+class WorstPair:
+    """A pair whose place by cosine is far from its place by gold; `gap` > 0 means that the model thinks it too similar."""
+
+    a: str
+    b: str
+    gold: float
+    cosine: float
+    gap: float
+    where: str
+
+
+@dataclass(frozen=True)
+class StsResult:
+    """What a model scores on one STS set."""
+
+    n: int
+    scores: dict[str, float]
+    ci95: dict[str, Interval]
+    cosines: FloatArray = field(repr=False, compare=False)
+    genres: tuple[GenreScores, ...] = ()
+    worst: tuple[WorstPair, ...] = ()
+    binary: BestF1 | None = None
+    """The best F1 at telling pairs with gold ≥ the given cut from the others, as KLUE-STS reports."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return n, the eight numbers by name, ci95, genres and worst."""
+        body: dict[str, Any] = {"n": self.n, **self.scores, "ci95": self.ci95, "genres": self.genres, "worst": self.worst}
+        if self.binary is not None:
+            body |= {"f1_cosine": self.binary.f1, "f1_threshold_cosine": self.binary.threshold}
+        return dict(jsonable(body))
+
+
+def evaluate_sts(
+    encoder: Encoder,
+    pairs: Sequence[ScoredPair],
+    *,
+    worst: int = 10,
+    binary_at: float | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> StsResult:
+    """Return an encoder's scores on pairs with gold scores, per genre where there are several."""
+    if not pairs:
+        raise InputError("no pairs to evaluate, expected at least two")
+    a, b = encode_sides(encoder, [pair.a for pair in pairs], [pair.b for pair in pairs])
+    return score_sts(a, b, [pair.score for pair in pairs], pairs=pairs, worst=worst, binary_at=binary_at, resamples=resamples, seed=seed)
+
+
+def score_sts(
+    vectors_a: Vectors,
+    vectors_b: Vectors,
+    gold: ArrayLike,
+    *,
+    pairs: Sequence[ScoredPair] = (),
+    worst: int = 10,
+    binary_at: float | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> StsResult:
+    """Return the scores of vectors already made; `pairs` lends texts and genres to the report. resamples=0: no intervals."""
+    truth = numbers(gold, name="gold scores")
+    same_length(vectors_a, truth, names=("vectors", "gold scores"))
+    found = {metric: pair_similarities(vectors_a, vectors_b, metric=metric) for metric in METRICS}
+    cosines = found["cosine"]
+    named = {"pearson": pearson, "spearman": spearman}
+    scores = {f"{name}_{metric}": how(found[metric], truth) for name, how in named.items() for metric in METRICS}
+    return StsResult(
+        n=int(truth.size),
+        scores=scores,
+        ci95=_intervals(cosines, truth, resamples, seed) if resamples else {},
+        cosines=cosines,
+        genres=_genres(cosines, truth, pairs),
+        worst=_worst(cosines, truth, pairs, worst),
+        binary=None if binary_at is None else best_f1(cosines, truth >= binary_at - 1e-9),
+    )
+
+
+def encode_sides(encoder: Encoder, a: Sequence[str], b: Sequence[str]) -> tuple[Vectors, Vectors]:
+    """Return the vectors of both sides from one call, so that a text on both sides is encoded once."""
+    both = encoder.encode([*a, *b])
+    return both[: len(a)], both[len(a) :]
+
+
+def _intervals(cosines: FloatArray, gold: FloatArray, resamples: int, seed: int) -> dict[str, Interval]:
+    made = {"pearson_cosine": of_pearson(cosines, gold), "spearman_cosine": of_spearman(cosines, gold)}
+    return {name: bootstrap_interval(statistic, gold.size, resamples=resamples, seed=seed) for name, statistic in made.items()}
+
+
+def _genres(cosines: FloatArray, gold: FloatArray, pairs: Sequence[ScoredPair]) -> tuple[GenreScores, ...]:
+    names = sorted({pair.genre for pair in pairs})
+    if len(names) < 2:
+        return ()
+    rows = {name: [row for row, pair in enumerate(pairs) if pair.genre == name] for name in names}
+    return tuple(
+        GenreScores(name or "(none)", len(at), pearson(cosines[at], gold[at]), spearman(cosines[at], gold[at])) for name, at in rows.items()
+    )
+
+
+def _worst(cosines: FloatArray, gold: FloatArray, pairs: Sequence[ScoredPair], count: int) -> tuple[WorstPair, ...]:
+    """Farthest apart by rank, as a share of all ranks: free of the scale of either side."""
+    if not pairs or gold.size < 2 or math.isclose(float(np.ptp(gold)), 0.0):
+        return ()
+    gaps = (ranks(cosines) - ranks(gold)) / gold.size
+    at = np.argsort(-np.abs(gaps), kind="stable")[:count]
+    return tuple(WorstPair(pairs[i].a, pairs[i].b, float(gold[i]), float(cosines[i]), float(gaps[i]), pairs[i].where) for i in at)

@@ -1,0 +1,75 @@
+"""Translation retrieval: sentences and their translations → how often each finds the other among all, both ways.
+
+The rule is sentence-transformers' TranslationEvaluator's: the nearest by cosine counts as right if its text equals the true one's, so
+that repeated sentences do no harm. Names are its too (`src2trg_accuracy`, …).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from munjang.errors import InputError
+from munjang.evaluate.bootstrap import RESAMPLES, Interval, mean_intervals
+from munjang.evaluate.datasets.rows import TextPair
+from munjang.evaluate.inputs import FloatArray, same_length
+from munjang.evaluate.result import jsonable
+from munjang.types import Encoder, Vectors
+from munjang.vectors.topk import top_k
+
+
+@dataclass(frozen=True)
+class TranslationResult:
+    """The accuracy from source to target, from target to source, and their mean."""
+
+    n: int
+    src2trg_accuracy: float
+    trg2src_accuracy: float
+    mean_accuracy: float
+    ci95: dict[str, Interval]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return every number."""
+        return dict(jsonable(self))
+
+
+def evaluate_translation(
+    encoder: Encoder, pairs: Sequence[TextPair], *, target_encoder: Encoder | None = None, resamples: int = RESAMPLES, seed: int = 0
+) -> TranslationResult:
+    """Return an encoder's accuracy at finding translations; `target_encoder` encodes the target side, where that is another model."""
+    if not pairs:
+        raise InputError("no sentence pairs to evaluate")
+    source, target = [pair.a for pair in pairs], [pair.b for pair in pairs]
+    vectors = encoder.encode(source), (target_encoder or encoder).encode(target)
+    return score_translation(*vectors, source=source, target=target, resamples=resamples, seed=seed)
+
+
+def score_translation(
+    source_vectors: Vectors,
+    target_vectors: Vectors,
+    *,
+    source: Sequence[str] | None = None,
+    target: Sequence[str] | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> TranslationResult:
+    """Return the accuracy of vectors already made; without texts only the very row counts as right. resamples=0: no intervals."""
+    same_length(source_vectors, target_vectors, names=("source vectors", "target vectors"))
+    n = len(source_vectors)
+    if not n:
+        raise InputError("no vectors to compare")
+    there = _found(source_vectors, target_vectors, target)
+    back = _found(target_vectors, source_vectors, source)
+    columns = {"src2trg_accuracy": there, "trg2src_accuracy": back} if resamples else {}
+    ci95 = mean_intervals(columns, resamples=resamples, seed=seed)
+    return TranslationResult(n, float(there.mean()), float(back.mean()), float((there.mean() + back.mean()) / 2), ci95)
+
+
+def _found(queries: Vectors, corpus: Vectors, texts: Sequence[str] | None) -> FloatArray:
+    _, nearest = top_k(queries, corpus, k=1, metric="cosine")
+    rows = enumerate(nearest[:, 0].tolist())
+    right = [column == row or (texts is not None and texts[column] == texts[row]) for row, column in rows]
+    return np.asarray(right, dtype=np.float64)

@@ -1,0 +1,60 @@
+"""Triplets → how often the positive is nearer to the anchor than the negative, for four similarities.
+
+A tie counts as wrong, as in sentence-transformers' TripletEvaluator, whose names are used (`cosine_accuracy`, …).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from munjang.errors import InputError
+from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_interval, of_mean
+from munjang.evaluate.datasets.rows import Triplet
+from munjang.evaluate.result import jsonable
+from munjang.evaluate.similarities import pair_similarities
+from munjang.evaluate.sts import METRICS
+from munjang.types import Encoder, Vectors
+
+
+@dataclass(frozen=True)
+class TripletsResult:
+    """The share of triplets in the right order, by similarity."""
+
+    n: int
+    scores: dict[str, float]
+    ci95: dict[str, Interval]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return n, the accuracies by name, and ci95."""
+        return dict(jsonable({"n": self.n, **self.scores, "ci95": self.ci95}))
+
+
+def evaluate_triplets(
+    encoder: Encoder, triplets: Sequence[Triplet], *, margin: float = 0.0, resamples: int = RESAMPLES, seed: int = 0
+) -> TripletsResult:
+    """Return an encoder's accuracy; with a margin, the positive must be nearer by more than that."""
+    if not triplets:
+        raise InputError("no triplets to evaluate")
+    n = len(triplets)
+    texts = [*(t.anchor for t in triplets), *(t.positive for t in triplets), *(t.negative for t in triplets)]
+    vectors = encoder.encode(texts)
+    return score_triplets(vectors[:n], vectors[n : 2 * n], vectors[2 * n :], margin=margin, resamples=resamples, seed=seed)
+
+
+def score_triplets(
+    anchors: Vectors, positives: Vectors, negatives: Vectors, *, margin: float = 0.0, resamples: int = RESAMPLES, seed: int = 0
+) -> TripletsResult:
+    """Return the accuracy of vectors already made. resamples=0 leaves the interval out."""
+    right = {}
+    for metric in METRICS:
+        near = pair_similarities(anchors, positives, metric=metric)
+        far = pair_similarities(anchors, negatives, metric=metric)
+        right[f"{metric}_accuracy"] = (near > far + margin).astype(np.float64)
+    n = len(anchors)
+    main = right["cosine_accuracy"]
+    ci95 = {"cosine_accuracy": bootstrap_interval(of_mean(main), n, resamples=resamples, seed=seed)} if resamples else {}
+    return TripletsResult(n, {name: float(column.mean()) if n else float("nan") for name, column in right.items()}, ci95)

@@ -1,0 +1,1 @@
+"""The two objects people hold, and where models are found by name."""

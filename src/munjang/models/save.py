@@ -1,0 +1,83 @@
+"""A loaded model → a folder on disk that every reader of the format accepts.
+
+The folder appears whole or not at all: it is written beside its place under a temporary name, synced, and renamed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from munjang.engine.folder import ModelFolder
+from munjang.engine.modules import StaticModule, TransformerModule
+from munjang.engine.weights import find_weights
+from munjang.engine.write_folder import write_json, write_modules
+from munjang.errors import NoSpace, UsageError
+from munjang.text.tokenizer import Tokenizer
+
+NO_SPACE = 28
+"""errno of a full disk."""
+
+
+def save_folder(folder: ModelFolder, tokenizer: Tokenizer, target: Path, *, width: int, max_length: int | None) -> None:
+    """Write `folder`'s model to `target`, which must not hold anything else."""
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"{target}: exists already and is not empty; choose another name, or remove it first")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        _write(folder, tokenizer, temporary, width=width, max_length=max_length)
+        _sync(temporary)
+        temporary.chmod(0o755)
+        temporary.replace(target)
+        _sync_directory(target.parent)
+    except OSError as error:
+        if error.errno == NO_SPACE:
+            raise NoSpace(f"{target}: the disk is full; nothing was written") from error
+        raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _write(folder: ModelFolder, tokenizer: Tokenizer, target: Path, *, width: int, max_length: int | None) -> None:
+    base = folder.base
+    assert isinstance(base, TransformerModule | StaticModule)  # what read_folder promises
+    for file in find_weights(base.folder).files:
+        shutil.copyfile(file, target / file.name)
+    index = base.folder / "model.safetensors.index.json"
+    if index.is_file():
+        shutil.copyfile(index, target / index.name)
+    if isinstance(base, TransformerModule):
+        write_json(target / "config.json", base.config)
+    elif (base.folder / "config.json").is_file():
+        shutil.copyfile(base.folder / "config.json", target / "config.json")
+    tokenizer.save(target, max_length=max_length)
+    write_modules(
+        target,
+        folder.modules,
+        width=width,
+        max_length=max_length,
+        lowercase=isinstance(base, TransformerModule) and base.lowercase,
+        prompts=folder.prompts,
+        default_prompt=folder.default_prompt,
+        similarity=folder.similarity,
+        truncate_dimension=folder.truncate_dimension,
+    )
+
+
+def _sync(folder: Path) -> None:
+    for file in folder.rglob("*"):
+        if file.is_file():
+            with file.open("rb+") as handle:
+                os.fsync(handle.fileno())
+    _sync_directory(folder)
+
+
+def _sync_directory(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

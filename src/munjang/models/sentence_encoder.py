@@ -1,0 +1,390 @@
+"""SentenceEncoder: texts → vectors, and nothing else.
+
+It joins what other rooms do: the tokenizer, the policy for long texts, batches, the engine, output precision. Folders are read and written
+elsewhere; search, training and servers are functions over this object. One encoder may be used from many threads.
+
+A text's vector does not depend on what it is encoded with: in float32 no number differs by more than 2e-6, whatever the batch. With
+compute="int8" rounding can fall on either side of a step, which moves single numbers by up to 0.03 (cosine above 0.99).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from munjang.engine.fingerprint import fingerprint
+from munjang.engine.folder import ModelFolder, read_folder, require_sentence_encoder
+from munjang.engine.modules import NormalizeModule, Pooling, PoolingModule, StaticModule, TransformerModule
+from munjang.engine.open import Engine, open_engine
+from munjang.engine.transformer import Compute
+from munjang.errors import FolderError, UsageError
+from munjang.limits import LIMITS
+from munjang.models.long_text import LongText, TruncationWarning, fit
+from munjang.models.progress import Advance, progress_bar
+from munjang.models.registry import resolve
+from munjang.models.save import save_folder
+from munjang.text.batching import plan_batches
+from munjang.text.tokenizer import Tokenizer, load_tokenizer
+from munjang.types import Floats, Precision, Vectors
+from munjang.vectors.quantize import quantize
+from munjang.vectors.similarity import normalize as unit
+from munjang.vectors.similarity import similarity, similarity_pairwise
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Vectors, and what happened on the way."""
+
+    vectors: Vectors
+    tokens: np.ndarray[tuple[int], np.dtype[np.int64]]
+    """Tokens of each text before any cut, special tokens included."""
+    too_long: list[int]
+    """Indices of the texts that were longer than the model's limit."""
+
+
+@dataclass(frozen=True)
+class TokenVectors:
+    """One text's tokens and the hidden state of each."""
+
+    tokens: list[str]
+    ids: list[int]
+    vectors: Vectors
+
+
+class SentenceEncoder:
+    """Turns sentences into vectors whose distance is meaning.
+
+    >>> model = SentenceEncoder.load()                                              # doctest: +SKIP
+    >>> model.encode(["비가 온다", "It is raining"]).shape                              # doctest: +SKIP
+    (2, 384)
+    """
+
+    def __init__(
+        self, folder: ModelFolder, tokenizer: Tokenizer, engine: Engine, *, name: str, compute: Compute, max_length: int | None
+    ) -> None:
+        self.folder = folder
+        self.tokenizer = tokenizer
+        self.engine = engine
+        self.name = name
+        self.compute = compute
+        self.max_length = max_length
+        self._static = isinstance(folder.base, StaticModule)
+
+    @classmethod
+    def load(
+        cls,
+        name: str | Path | None = None,
+        *,
+        compute: Compute = "float32",
+        threads: int | None = None,
+        pooling: Pooling | None = None,
+        max_length: int | None = None,
+    ) -> SentenceEncoder:
+        """Load a model by name or path; without one, the default model.
+
+        `compute="int8"` is about 1.7 times as fast for a small loss; `pooling` is for plain encoder folders, which do not name one;
+        `max_length` lowers the model's own limit of tokens.
+        """
+        if compute not in ("float32", "int8"):
+            raise UsageError(f"compute={compute!r} is unknown; expected 'float32' or 'int8'")
+        if threads is not None and threads < 1:
+            raise UsageError(f"threads={threads}, expected 1 or more")
+        found = resolve(name)
+        folder = read_folder(found.path, pooling=pooling)
+        require_sentence_encoder(folder)
+        base = folder.base
+        assert isinstance(base, TransformerModule | StaticModule)  # what read_folder promises
+        tokenizer = load_tokenizer(base.folder)
+        engine = open_engine(folder, compute=compute, threads=threads)
+        _check_vocabulary(folder, tokenizer, engine)
+        limit = _limit(folder, tokenizer, engine, max_length)
+        return cls(folder, tokenizer, engine, name=found.name, compute=compute, max_length=limit)
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers one vector has."""
+        return min(self.folder.truncate_dimension or self.engine.dimension, self.engine.dimension)
+
+    @property
+    def prompts(self) -> dict[str, str]:
+        """Prompts by name, from the model's folder."""
+        return dict(self.folder.prompts)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short name that changes whenever the vectors would."""
+        base = self.folder.base
+        pooling = [(module.modes, module.include_prompt) for module in self.folder.modules if isinstance(module, PoolingModule)]
+        lowercase = isinstance(base, TransformerModule) and base.lowercase
+        prompt = self.folder.prompts.get(self.folder.default_prompt or "", "")
+        return fingerprint(self.folder, settings=repr((self.compute, self.max_length, pooling, lowercase, prompt, self.dimension)))
+
+    @property
+    def normalized(self) -> bool:
+        """Whether vectors have length one by the model's own making."""
+        last = self.folder.modules[-1]
+        return isinstance(last, NormalizeModule) or (isinstance(last, StaticModule) and last.normalize)
+
+    def encode(
+        self,
+        texts: str | Iterable[str],
+        /,
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        long_text: LongText = "truncate",
+        precision: Precision = "float32",
+        dimensions: int | None = None,
+        normalize: bool = False,
+        progress: bool = False,
+    ) -> Floats:
+        """Return the vector of a text, shape (d,), or of many texts, shape (n, d), in the caller's order.
+
+        Equal texts are encoded once. A text longer than the model's limit is handled by `long_text`; with "truncate" one
+        TruncationWarning says how many there were, and `encode_with_report` which.
+        """
+        options = self._options(prompt, prompt_name, long_text, precision, dimensions, normalize)
+        if isinstance(texts, str):
+            vectors: Floats = self._all([texts], options, progress).vectors[0]
+            return vectors
+        return self._all(texts, options, progress).vectors
+
+    def encode_with_report(
+        self,
+        texts: Iterable[str],
+        /,
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        long_text: LongText = "truncate",
+        precision: Precision = "float32",
+        dimensions: int | None = None,
+        normalize: bool = False,
+        progress: bool = False,
+    ) -> Encoded:
+        """Encode, and say how many tokens each text has and which were too long; never warns."""
+        options = self._options(prompt, prompt_name, long_text, precision, dimensions, normalize)
+        return self._all(_listed(texts), replace(options, warn=False), progress)
+
+    def encode_stream(
+        self,
+        texts: Iterable[str],
+        /,
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        long_text: LongText = "truncate",
+        precision: Precision = "float32",
+        dimensions: int | None = None,
+        normalize: bool = False,
+        block: int = LIMITS.stream_texts,
+    ) -> Iterator[Floats]:
+        """Yield vectors of `block` texts at a time, in order, holding no more than that."""
+        options = self._options(prompt, prompt_name, long_text, precision, dimensions, normalize)
+        if block < 1:
+            raise UsageError(f"block={block}, expected 1 or more texts")
+        return (encoded.vectors for encoded in self._blocks(_listed(texts), options, block, lambda _: None))
+
+    def encode_query(self, texts: str | Iterable[str], /) -> Floats:
+        """Encode with the model's prompt for queries, if it has one."""
+        return self.encode(texts, prompt=self._first_prompt("query"))
+
+    def encode_document(self, texts: str | Iterable[str], /) -> Floats:
+        """Encode with the model's prompt for documents, if it has one."""
+        return self.encode(texts, prompt=self._first_prompt("document", "passage", "corpus"))
+
+    def encode_tokens(self, texts: Iterable[str], /) -> list[TokenVectors]:
+        """Return every token's hidden state; texts beyond the limit are cut."""
+        found = []
+        for ids in self._token_ids(_checked(list(_listed(texts)))):
+            kept = fit([ids], self.tokenizer, limit=self.max_length, policy="truncate").ids[0]
+            found.append(TokenVectors(self.tokenizer.tokens(kept), kept, self.engine.layer_outputs(kept)[-1]))
+        return found
+
+    def similarity(self, a: Floats, b: Floats) -> Floats:
+        """Return all-pairs similarity, by the metric that the model names (cosine unless it says otherwise)."""
+        return similarity(a, b, metric=self.folder.similarity)
+
+    def similarity_pairwise(self, a: Floats, b: Floats) -> Floats:
+        """Return the similarity of each row of `a` with the same row of `b`."""
+        return similarity_pairwise(a, b, metric=self.folder.similarity)
+
+    def save(self, path: str | Path) -> None:
+        """Write a folder that Munjang and sentence-transformers load with equal vectors."""
+        save_folder(self.folder, self.tokenizer, Path(path), width=self.engine.hidden_size, max_length=self.max_length)
+
+    def _options(
+        self,
+        prompt: str | None,
+        prompt_name: str | None,
+        long_text: LongText,
+        precision: Precision,
+        dimensions: int | None,
+        normalize: bool,
+    ) -> _Options:
+        if long_text not in ("truncate", "window", "error"):
+            raise UsageError(f"long_text={long_text!r} is unknown; expected 'truncate', 'window' or 'error'")
+        text = self._prompt(prompt, prompt_name)
+        keeps_prompt = all(module.include_prompt for module in self.folder.modules if isinstance(module, PoolingModule))
+        hidden = self.tokenizer.prefix_length(text) if text and not keeps_prompt else 0
+        if hidden and long_text == "window":
+            raise UsageError("this model leaves its prompt out of pooling, which windows cannot do; choose long_text='truncate' or 'error'")
+        if dimensions is None and self.folder.truncate_dimension:
+            dimensions = self.dimension
+        if dimensions is not None and not 1 <= dimensions <= self.engine.dimension:
+            raise UsageError(f"dimensions={dimensions}, expected 1 to {self.engine.dimension}")
+        return _Options(text, hidden, long_text, precision, dimensions, normalize)
+
+    def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
+        if prompt is not None:
+            return prompt
+        name = prompt_name or self.folder.default_prompt
+        if name is None:
+            return ""
+        if name not in self.folder.prompts:
+            known = ", ".join(self.folder.prompts) or "none"
+            raise UsageError(f"the model has no prompt named {name!r}; it has: {known}")
+        return self.folder.prompts[name]
+
+    def _first_prompt(self, *names: str) -> str | None:
+        return next((self.folder.prompts[name] for name in names if name in self.folder.prompts), None)
+
+    def _all(self, texts: Iterable[str], options: _Options, progress: bool) -> Encoded:
+        texts = _listed(texts)
+        with progress_bar("encode", len(texts) if isinstance(texts, Sequence) else None, shown=progress) as advance:
+            return _joined(list(self._blocks(texts, options, LIMITS.stream_texts, advance)), self.engine.dimension, options)
+
+    def _blocks(self, texts: Iterable[str], options: _Options, block: int, advance: Advance) -> Iterator[Encoded]:
+        waiting = iter(texts)
+        seen = cut = 0
+        while group := list(islice(waiting, block)):
+            encoded = self._block(group, options, advance)
+            seen, cut = seen + len(group), cut + len(encoded.too_long)
+            yield encoded
+        if cut and options.warn and options.long_text == "truncate":
+            warnings.warn(
+                f"{cut:,} of {seen:,} texts are longer than {self.max_length} tokens; only their beginning was read "
+                "(encode_with_report says which; long_text='window' reads all)",
+                TruncationWarning,
+                stacklevel=2,
+            )
+
+    def _block(self, texts: list[str], options: _Options, advance: Advance) -> Encoded:
+        place = {text: number for number, text in enumerate(dict.fromkeys(_checked(texts)))}
+        index = np.fromiter((place[text] for text in texts), np.int64, len(texts))
+        ids = self._token_ids([options.prompt + text for text in place] if options.prompt else list(place))
+        pieces = fit(ids, self.tokenizer, limit=self.max_length, policy=options.long_text)
+        vectors = self._vectors(pieces.ids, options, advance, share=len(texts) / len(pieces.ids))
+        if len(pieces.ids) > len(ids):
+            vectors = _pooled(vectors, pieces.ids, pieces.owner, len(ids), normalized=self.normalized)
+        if options.dimensions:
+            vectors = vectors[:, : options.dimensions]
+        if options.normalize:
+            vectors = unit(vectors)
+        lengths = np.fromiter((len(one) for one in ids), np.int64, len(ids))
+        long = set(pieces.too_long)
+        return Encoded(
+            vectors=quantize(vectors[index], options.precision),
+            tokens=lengths[index],
+            too_long=[number for number, owner in enumerate(index.tolist()) if owner in long] if long else [],
+        )
+
+    def _token_ids(self, texts: list[str]) -> list[list[int]]:
+        base = self.folder.base
+        if isinstance(base, TransformerModule) and base.lowercase:
+            texts = [text.lower() for text in texts]
+        return self.tokenizer.encode_plain(texts) if self._static else self.tokenizer.encode(texts)
+
+    def _vectors(self, ids: list[list[int]], options: _Options, advance: Advance, *, share: float) -> Vectors:
+        vectors = np.zeros((len(ids), self.engine.dimension), np.float32)
+        batches = plan_batches([len(one) for one in ids])
+        if not self._static:
+            batches = [kept for batch in batches if (kept := [number for number in batch if ids[number]])]
+        groups = [[ids[number] for number in batch] for batch in batches]
+        for batch, rows in zip(batches, self.engine.vectors_of_batches(groups, hidden_prefix=options.hidden_prefix), strict=True):
+            vectors[batch] = rows
+            advance(round(len(batch) * share))
+        return vectors
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What one call of encode asks for."""
+
+    prompt: str
+    hidden_prefix: int
+    long_text: LongText
+    precision: Precision
+    dimensions: int | None
+    normalize: bool
+    warn: bool = True
+
+
+def _listed(texts: Iterable[str]) -> Iterable[str]:
+    if isinstance(texts, str | bytes):
+        raise UsageError("found one text where several were expected; put it into a list")
+    if isinstance(texts, Sequence | Iterator):
+        return texts
+    if not isinstance(texts, Iterable):
+        raise UsageError(f"found a {type(texts).__name__} where texts were expected; give a string or a list of strings")
+    return list(texts)
+
+
+def _checked(texts: list[str]) -> list[str]:
+    """Refuse what is not text before anything is computed."""
+    for number, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise UsageError(f"text {number} is a {type(text).__name__}, expected str")
+    return texts
+
+
+def _joined(blocks: list[Encoded], dimension: int, options: _Options) -> Encoded:
+    if not blocks:
+        width = options.dimensions or dimension
+        return Encoded(quantize(np.zeros((0, width), np.float32), options.precision), np.zeros(0, np.int64), [])
+    if len(blocks) == 1:
+        return blocks[0]
+    starts = np.cumsum([0, *(len(block.tokens) for block in blocks)])
+    return Encoded(
+        vectors=np.concatenate([block.vectors for block in blocks]),
+        tokens=np.concatenate([block.tokens for block in blocks]),
+        too_long=[int(start) + number for start, block in zip(starts, blocks, strict=False) for number in block.too_long],
+    )
+
+
+def _pooled(vectors: Vectors, ids: list[list[int]], owner: list[int], texts: int, *, normalized: bool) -> Vectors:
+    """Average the windows of each text, longer windows counting more."""
+    weights = np.fromiter((max(len(one), 1) for one in ids), np.float32, len(ids))
+    total, weight = np.zeros((texts, vectors.shape[1]), np.float32), np.zeros(texts, np.float32)
+    np.add.at(total, owner, vectors * weights[:, None])
+    np.add.at(weight, owner, weights)
+    mean: Vectors = total / weight[:, None]
+    return unit(mean) if normalized else mean
+
+
+def _limit(folder: ModelFolder, tokenizer: Tokenizer, engine: Engine, asked: int | None) -> int | None:
+    own = folder.max_length or tokenizer.max_length
+    known = [limit for limit in (own, engine.max_tokens, asked) if limit is not None]
+    if asked is not None and asked <= tokenizer.special_count:
+        raise UsageError(f"max_length={asked} leaves no room for text: {tokenizer.special_count} tokens are special ones")
+    if isinstance(folder.base, StaticModule):
+        return asked
+    if known and min(known) <= tokenizer.special_count:
+        raise FolderError(
+            f"{folder.path}: room for {min(known)} tokens, of which {tokenizer.special_count} are special; none is left for text"
+        )
+    return min(known) if known else None
+
+
+def _check_vocabulary(folder: ModelFolder, tokenizer: Tokenizer, engine: Engine) -> None:
+    if tokenizer.highest_id >= engine.vocabulary_size:
+        raise FolderError(
+            f"{folder.path}: the tokenizer has ids up to {tokenizer.highest_id:,}, the weights know {engine.vocabulary_size:,} pieces; "
+            "they do not belong together"
+        )

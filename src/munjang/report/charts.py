@@ -1,0 +1,133 @@
+"""Small charts as SVG text: lines over steps, and histograms that share an axis.
+
+In: numbers. Out: one self-contained `<svg>` that takes its colours from the page (currentColor) and its size from its box. No dependency,
+no script. Numbers that are not finite are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+WIDTH, HEIGHT = 640, 240
+LEFT, RIGHT, TOP, BOTTOM = 56, 12, 12, 34
+COLOURS = ("#2563eb", "#d97706", "#059669", "#db2777")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Bars:
+    """The values of one histogram."""
+
+    name: str
+    values: Sequence[float]
+
+
+def line_chart(lines: Sequence[Line], *, title: str, x_title: str, y_title: str, points: int = 600) -> str:
+    """Return curves over a common pair of axes; a curve of more than `points` points is averaged in steps."""
+    thinned = [_thinned(line, points) for line in lines]
+    xs = [x for line in thinned for x in line.x]
+    ys = [y for line in thinned for y in line.y]
+    if not xs:
+        return _frame(title, '<text x="50%" y="50%" text-anchor="middle">nothing measured</text>')
+    x_range, y_range = _range(xs), _range(ys)
+    body = [_axes(x_range, y_range, x_title, y_title)]
+    for index, line in enumerate(thinned):
+        places = " ".join(f"{_x(x, x_range):.1f},{_y(y, y_range):.1f}" for x, y in zip(line.x, line.y, strict=True))
+        colour = COLOURS[index % len(COLOURS)]
+        body.append(f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="1.6"/>')
+        if len(line.x) == 1:
+            x, y = places.split(",")
+            body.append(f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"/>')
+    body.append(_legend([line.name for line in lines]))
+    return _frame(title, "".join(body))
+
+
+def histogram(groups: Sequence[Bars], *, title: str, x_title: str, bounds: tuple[float, float], bins: int = 40) -> str:
+    """Return histograms over the same bins; heights are shares of each group, so that groups of unlike size compare."""
+    low, high = bounds
+    shares = [_shares(group.values, low, high, bins) for group in groups]
+    top = max((share for group in shares for share in group), default=0.0) or 1.0
+    body = [_axes((low, high), (0.0, top), x_title, "share")]
+    for index, group in enumerate(shares):
+        colour = COLOURS[index % len(COLOURS)]
+        for place, share in enumerate(group):
+            if share > 0:
+                left = _x(low + (high - low) * place / bins, (low, high))
+                right = _x(low + (high - low) * (place + 1) / bins, (low, high))
+                y = _y(share, (0.0, top))
+                body.append(
+                    f'<rect x="{left:.1f}" y="{y:.1f}" width="{right - left:.1f}" height="{HEIGHT - BOTTOM - y:.1f}" '
+                    f'fill="{colour}" fill-opacity="0.45"/>'
+                )
+    body.append(_legend([group.name for group in groups]))
+    return _frame(title, "".join(body))
+
+
+def _thinned(line: Line, points: int) -> Line:
+    kept = [(x, y) for x, y in zip(line.x, line.y, strict=True) if math.isfinite(x) and math.isfinite(y)]
+    size = max(1, math.ceil(len(kept) / points))
+    groups = [kept[start : start + size] for start in range(0, len(kept), size)]
+    return Line(line.name, [group[-1][0] for group in groups], [sum(y for _, y in group) / len(group) for group in groups])
+
+
+def _shares(values: Sequence[float], low: float, high: float, bins: int) -> list[float]:
+    counts = [0] * bins
+    finite = [value for value in values if math.isfinite(value)]
+    for value in finite:
+        counts[min(bins - 1, max(0, int((value - low) / (high - low) * bins)))] += 1
+    return [count / len(finite) for count in counts] if finite else []
+
+
+def _range(values: Sequence[float]) -> tuple[float, float]:
+    low, high = min(values), max(values)
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def _x(value: float, bounds: tuple[float, float]) -> float:
+    return LEFT + (value - bounds[0]) / (bounds[1] - bounds[0]) * (WIDTH - LEFT - RIGHT)
+
+
+def _y(value: float, bounds: tuple[float, float]) -> float:
+    return HEIGHT - BOTTOM - (value - bounds[0]) / (bounds[1] - bounds[0]) * (HEIGHT - TOP - BOTTOM)
+
+
+def _axes(x_range: tuple[float, float], y_range: tuple[float, float], x_title: str, y_title: str) -> str:
+    parts = []
+    for share in (0, 0.25, 0.5, 0.75, 1):
+        y = y_range[0] + share * (y_range[1] - y_range[0])
+        at = _y(y, y_range)
+        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}" stroke="currentColor" stroke-opacity="0.15"/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{y:.3g}</text>')
+        x = x_range[0] + share * (x_range[1] - x_range[0])
+        parts.append(f'<text x="{_x(x, x_range):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{x:.4g}</text>')
+    parts.append(f'<text x="{(LEFT + WIDTH) / 2:.0f}" y="{HEIGHT - 3}" text-anchor="middle">{escape(x_title)}</text>')
+    parts.append(f'<text x="12" y="{TOP + 6}" transform="rotate(-90 12 {HEIGHT / 2:.0f})" text-anchor="middle">{escape(y_title)}</text>')
+    return "".join(parts)
+
+
+def _legend(names: Sequence[str]) -> str:
+    parts = []
+    for index, name in enumerate(names):
+        y = TOP + 8 + 15 * index
+        colour = COLOURS[index % len(COLOURS)]
+        parts.append(f'<rect x="{WIDTH - 170}" y="{y - 8}" width="10" height="10" fill="{colour}"/>')
+        parts.append(f'<text x="{WIDTH - 155}" y="{y + 1}">{escape(name)}</text>')
+    return "".join(parts)
+
+
+def _frame(title: str, body: str) -> str:
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}" font-family="sans-serif" font-size="11" fill="currentColor">'
+        f"<title>{escape(title)}</title>{body}</svg>"
+    )

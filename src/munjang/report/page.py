@@ -1,0 +1,91 @@
+"""A self-contained HTML page: one file, no script, no font and nothing else loaded from elsewhere.
+
+In: a title and parts that are HTML already; text from outside goes through `text`, `table` or `escape` first. Out: the page. Light and dark
+follow the reader's system.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape as _escape
+
+FONTS = "system-ui, -apple-system, 'Segoe UI', 'Apple SD Gothic Neo', 'Malgun Gothic', 'Noto Sans KR', 'Noto Sans CJK KR', NanumGothic, sans-serif"
+"""Korean fonts of every system stand before the last resort."""
+
+_STYLE = f"""
+:root {{ color-scheme: light dark; --paper: #ffffff; --ink: #1b1f24; --quiet: #5b6470; --line: #d9dee5; }}
+@media (prefers-color-scheme: dark) {{ :root {{ --paper: #14171b; --ink: #e6e9ed; --quiet: #9aa4b0; --line: #333a43; }} }}
+body {{ max-width: 64rem; margin: 2rem auto; padding: 0 1rem 3rem; background: var(--paper); color: var(--ink);
+  font: 16px/1.5 {FONTS}; word-break: keep-all; overflow-wrap: anywhere; }}
+h1 {{ font-size: 1.6rem; margin-bottom: .25rem; }}
+h2 {{ font-size: 1.15rem; margin: 2.25rem 0 .75rem; padding-bottom: .25rem; border-bottom: 1px solid var(--line); }}
+svg {{ width: 100%; height: auto; }}
+.wide {{ overflow-x: auto; }}
+.wide svg {{ width: auto; }}
+table {{ border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }}
+th, td {{ padding: .25rem .75rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }}
+th {{ color: var(--quiet); }}
+td.number, th.number {{ text-align: right; }}
+.quiet, footer {{ color: var(--quiet); }}
+.warning {{ border-left: 4px solid #d97706; padding: .5rem 1rem; background: #d9770622; }}
+footer {{ margin-top: 3rem; font-size: .85rem; }}
+"""
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+"""The page itself forbids the browser to fetch or run anything."""
+
+
+def page(title: str, parts: Sequence[str], *, lead: str = "", footer: str = "", language: str = "en") -> str:
+    """Return the whole page; title, lead and footer are text, parts are HTML."""
+    head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_POLICY}"><title>{escape(title)}</title>'
+    viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    top = [f"<h1>{escape(title)}</h1>", *([text(lead, style="quiet")] if lead else [])]
+    body = "\n".join([*top, *parts, *([text(footer, tag="footer")] if footer else [])])
+    opening = f'<!doctype html>\n<html lang="{escape(language)}">'
+    return f"{opening}<head>{head}{viewport}<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+
+
+def section(heading: str, html: str) -> str:
+    """Return a part with a heading; what is under it is HTML already."""
+    return f"<section>\n{text(heading, tag='h2')}\n{html}\n</section>"
+
+
+def wide(html: str) -> str:
+    """Return a part that scrolls sideways where it is wider than the page."""
+    return f'<div class="wide">{html}</div>'
+
+
+def text(written: str, *, tag: str = "p", style: str = "") -> str:
+    """Return text as one escaped element."""
+    kind = f' class="{escape(style)}"' if style else ""
+    return f"<{tag}{kind}>{escape(written)}</{tag}>"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: Sequence[str] = ()) -> str:
+    """Return a table; numbers stand to the right, and so do texts in the columns named in `numbers`."""
+    right = [name in numbers for name in head]
+    top = "".join(f"<th{_number(aside)}>{escape(name)}</th>" for name, aside in zip(head, right, strict=True))
+    body = "".join("<tr>" + "".join(_cell(value, aside) for value, aside in zip(row, right, strict=True)) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def escape(written: str) -> str:
+    """Return text as HTML; what is no text (control characters, lone surrogates) becomes U+FFFD.
+
+    >>> escape('<a "b">')
+    '&lt;a &quot;b&quot;&gt;'
+    """
+    plain = written if written.isprintable() else "".join(ch if ch.isprintable() or ch.isspace() else "\ufffd" for ch in written)
+    return _escape(plain.replace("\x0c", " ").replace("\x0b", " "), quote=True)
+
+
+def _number(aside: bool) -> str:
+    return ' class="number"' if aside else ""
+
+
+def _cell(value: object, aside: bool) -> str:
+    if isinstance(value, float):
+        return f'<td class="number">{value:.4f}</td>'
+    if isinstance(value, int):
+        return f'<td class="number">{value:,}</td>'
+    return f"<td{_number(aside)}>{escape(str(value))}</td>"

@@ -1,0 +1,1 @@
+"""Text as it comes in: Unicode policy, tokenizers, windows, batches, readers."""

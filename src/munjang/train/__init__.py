@@ -1,0 +1,43 @@
+"""Training: recipes in, model folders out. The only home of torch; nothing here imports it before `train` or a name that needs it is used.
+
+`train(recipe)` is the whole way; `load(path)` loads a model that can learn, for those who write their own loop.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from munjang.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from munjang.train.encoder import TrainableEncoder
+    from munjang.train.finish import TrainResult
+    from munjang.train.load import EncoderOptions
+    from munjang.train.progress import Progress
+    from munjang.train.recipe import Recipe
+
+_EXTRA = frozenset({"torch", "transformers", "accelerate"})
+
+
+def train(recipe: Recipe | Path | str, *, resume: bool = False, progress: Progress | None = None) -> TrainResult:
+    """Train what a recipe describes and save the model with its card and report; `resume` goes on after an interruption."""
+    try:
+        from munjang.train.finish import run
+    except ImportError as error:
+        raise missing_extra(error) from error
+    return run(recipe, resume=resume, progress=progress)
+
+
+def load(path: Path | str, options: EncoderOptions | None = None) -> TrainableEncoder:
+    """Return the encoder in a model folder, ready to be trained on."""
+    try:
+        from munjang.train.load import load_encoder
+    except ImportError as error:
+        raise missing_extra(error) from error
+    return load_encoder(path, options)
+
+
+def missing_extra(error: ImportError) -> Exception:
+    """Return what to raise for a failed import: MissingExtra where the extra is not installed, else the error itself."""
+    return MissingExtra("training", "train") if (error.name or "").partition(".")[0] in _EXTRA else error

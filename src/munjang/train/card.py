@@ -1,0 +1,109 @@
+"""The model card: README.md with the front matter that model hubs read.
+
+In: what was trained on what, and its scores. Out: text. The base model is named by name, never by a path of the machine it was trained on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+LOSSES = {
+    "classification": "SoftmaxLoss",
+    "regression": "CosineSimilarityLoss",
+    "triplet": "TripletLoss",
+    "in_batch": "MultipleNegativesRankingLoss",
+    "cosent": "CoSENTLoss",
+    "angle": "AnglELoss",
+    "contrastive": "ContrastiveLoss",
+    "online_contrastive": "OnlineContrastiveLoss",
+    "distillation": "MSELoss",
+    "margin_mse": "MarginMSELoss",
+    "matryoshka": "MatryoshkaLoss",
+}
+"""What the ecosystem calls each objective."""
+
+
+@dataclass(frozen=True)
+class DataFact:
+    """One data file: its name, its rows, and what was learnt from it."""
+
+    name: str
+    rows: int
+    objective: str
+    described: str
+
+
+@dataclass(frozen=True)
+class CardFacts:
+    """What a card says."""
+
+    name: str
+    base: str
+    dimension: int
+    max_length: int
+    pooling: str
+    data: Sequence[DataFact]
+    dev: str | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
+    metric: str | None = None
+    language: str | None = None
+    license: str | None = None
+    settings: Sequence[str] = ()
+    warning: str | None = None
+
+
+def model_card(facts: CardFacts) -> str:
+    """Return README.md."""
+    return f"---\n{_front_matter(facts)}---\n\n{_body(facts)}"
+
+
+def _front_matter(facts: CardFacts) -> str:
+    rows = sum(data.rows for data in facts.data)
+    losses = dict.fromkeys(LOSSES.get(data.objective, data.objective) for data in facts.data)
+    tags = ["sentence-transformers", "sentence-similarity", "feature-extraction", "dense", "generated_from_trainer", f"dataset_size:{rows}"]
+    lines = [f"language: {_quoted(facts.language)}"] if facts.language else []
+    lines += [f"license: {_quoted(facts.license)}"] if facts.license else []
+    lines += ["tags:", *(f"- {_quoted(tag)}" for tag in [*tags, *(f"loss:{loss}" for loss in losses)])]
+    lines += [f"base_model: {_quoted(facts.base)}", "pipeline_tag: sentence-similarity", "library_name: sentence-transformers"]
+    if facts.scores:
+        lines += ["metrics:", *(f"- {name}" for name in facts.scores)]
+        lines += ["model-index:", f"- name: {_quoted(facts.name)}", "  results:", "  - task:", "      type: semantic-similarity"]
+        lines += ["    dataset:", f"      name: {_quoted(facts.dev)}", f"      type: {_quoted(facts.dev)}", "    metrics:"]
+        for name, value in facts.scores.items():
+            lines += [f"    - type: {name}", f"      value: {value!r}", f"      name: {name}"]
+    return "".join(line + "\n" for line in lines)
+
+
+def _body(facts: CardFacts) -> str:
+    lines = [
+        f"# {facts.name}",
+        "",
+        f"Maps a sentence to a vector of {facts.dimension} numbers; texts are cut at {facts.max_length} tokens; {facts.pooling} pooling.",
+        f"Trained with Munjang from {facts.base}.",
+        "",
+        *([f"> {facts.warning}", ""] if facts.warning else []),
+        "## Data and objectives",
+        "",
+        "| file | rows | objective |",
+        "|---|---|---|",
+        *(f"| {_cell(data.name)} | {data.rows:,} | {_cell(data.described)} |" for data in facts.data),
+        "",
+    ]
+    if facts.scores:
+        lines += [f"## Scores on {facts.dev}", "", "| measure | value |", "|---|---|"]
+        lines += [*(f"| {name} | {value:.4f} |" for name, value in facts.scores.items()), ""]
+    lines += ["## Settings", "", *(f"- {line}" for line in facts.settings), ""]
+    lines += ["## Use", "", "```python", "from munjang import SentenceEncoder", "", 'model = SentenceEncoder.load("path/to/this/folder")']
+    lines += ['vectors = model.encode(["It is raining", "비가 온다"])', "```", ""]
+    return "\n".join(lines)
+
+
+def _quoted(value: str | None) -> str:
+    """Return a YAML string; JSON's strings are YAML's."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _cell(value: str) -> str:
+    return value.replace("|", "\\|")

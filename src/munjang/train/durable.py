@@ -1,0 +1,87 @@
+"""Files and folders that are either whole or not there, however the process ends.
+
+A folder is written beside its place under a temporary name, every file is flushed to disk, a manifest of checksums is added, and one rename
+makes it visible. What a killed process leaves behind has a temporary name and is cleared by the next one.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from munjang.errors import DamagedFile, NoSpace
+
+MANIFEST = "manifest.json"
+_TEMPORARY = ".partial-"
+
+
+def write_folder(target: Path, fill: Callable[[Path], None]) -> None:
+    """Make the folder `target` out of what `fill` writes into an empty one, in one step; an older `target` is replaced."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.parent / f"{_TEMPORARY}{target.name}-{os.getpid()}"
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        draft.mkdir()
+        fill(draft)
+        files = sorted(path for path in draft.rglob("*") if path.is_file())
+        listed = {path.relative_to(draft).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in files}
+        (draft / MANIFEST).write_text(json.dumps(listed, indent=1), encoding="utf-8")
+        for path in [*files, draft / MANIFEST]:
+            flush(path)
+        flush(draft)
+    except OSError as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        if error.errno == errno.ENOSPC:
+            raise NoSpace(f"{target}: the disk is full; what was there before is intact\n  free some space and resume") from None
+        raise
+    if target.exists():
+        shutil.rmtree(target)
+    draft.rename(target)
+    flush(target.parent)
+
+
+def write_file(target: Path, fill: Callable[[Path], None]) -> None:
+    """Make the file `target` in one step."""
+    draft = target.parent / f"{_TEMPORARY}{target.name}-{os.getpid()}"
+    fill(draft)
+    flush(draft)
+    draft.replace(target)
+    flush(target.parent)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder whose files are not those of its manifest."""
+    try:
+        listed = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DamagedFile(f"{folder / MANIFEST}: cannot be read ({type(error).__name__})") from None
+    for name, facts in listed.items():
+        path = folder / name
+        if not path.is_file() or path.stat().st_size != facts["bytes"] or sha256_of(path) != facts["sha256"]:
+            raise DamagedFile(f"{path}: is not what was written (size or checksum differs)\n  restore it, or train again")
+
+
+def clear_partial(folder: Path) -> None:
+    """Remove what killed processes left half written."""
+    for path in folder.glob(f"{_TEMPORARY}*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def sha256_of(path: Path) -> str:
+    """Return a file's checksum."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def flush(path: Path) -> None:
+    """Wait until a file, or a folder's list of names, is on disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,217 @@
+"""Data files → examples: the texts of a row, its label as a number, and where it stood.
+
+In: a `DataSource` of a recipe: a path and, where the layout is not one that is recognised, which columns hold what. Out: an `ExampleSet`
+with the kind of its labels. Scores are scaled to 0 … 1 from the stated range, class names become numbers, groups of like sentences become
+pairs. A broken line is an error that names it; with skip_bad it is left out and counted. Which objective fits is `objectives.choose`'s.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from munjang.errors import InputError, UsageError, shown
+from munjang.evaluate.datasets import (
+    AnyDataset,
+    LabelledPair,
+    LabelledText,
+    ReadOptions,
+    ScoredPair,
+    TextPair,
+    Triplet,
+    read_any,
+    read_labelled_pairs,
+    read_labelled_texts,
+    read_scored_pairs,
+    read_text_pairs,
+    read_triplets,
+)
+from munjang.text.readers import read_rows
+from munjang.text.rows import BadLines
+
+if TYPE_CHECKING:
+    from munjang.train.objectives import DataShape
+
+Kind: TypeAlias = Literal["scored", "labelled", "pairs", "triplets", "texts"]
+Label: TypeAlias = Literal["class", "score", "binary"]
+SourceRow: TypeAlias = ScoredPair | LabelledPair | TextPair | Triplet | LabelledText
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """One data file of a recipe.
+
+    `texts` and `label` name columns (or number them, for a file without a header); nothing named is recognised. `label_range` is the
+    lowest and highest score that the file may hold. `limit` keeps that many rows, drawn with the recipe's seed.
+    """
+
+    path: str
+    kind: Kind | None = None
+    layout: str | None = None
+    texts: tuple[str, ...] = ()
+    label: str | None = None
+    label_range: tuple[float, float] | None = None
+    labels: Mapping[str, object] | None = None
+    skip_bad: bool = False
+    limit: int | None = None
+    objective: str | None = None
+    settings: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One row to learn from: a pair, a triplet with one or several negatives. Rows of one `group` must not be each other's negatives."""
+
+    texts: tuple[str, ...]
+    label: float | None = None
+    where: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class ExampleSet:
+    """Examples of one shape. `classes` are the names of classes 0, 1, …"""
+
+    examples: tuple[Example, ...]
+    label_kind: Label | None
+    source: str
+    classes: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    @property
+    def columns(self) -> int:
+        """How many texts a row has."""
+        return len(self.examples[0].texts)
+
+    def shape(self) -> DataShape:
+        """Return what decides the objective."""
+        from munjang.train.objectives import DataShape
+
+        labels = [example.label for example in self.examples if example.label is not None]
+        if self.label_kind == "score":
+            return DataShape(self.columns, "score", label_range=(min(labels), max(labels)))
+        classes = None if self.label_kind is None else len(set(labels))
+        return DataShape(self.columns, self.label_kind, classes=classes)
+
+
+def read_examples(source: DataSource, *, seed: int = 0) -> ExampleSet:
+    """Return the examples of one file; an empty file is refused."""
+    made = _several_negatives(source) if len(source.texts) > 3 else from_dataset(_dataset(source), seed=seed)
+    if not made.examples:
+        raise InputError(f"{made.source}: no rows to learn from ({len(made.skipped)} were left out)")
+    if source.limit is not None and source.limit < len(made):
+        kept = sorted(random.Random(seed).sample(range(len(made)), source.limit))  # noqa: S311
+        made = replace(made, examples=tuple(made.examples[index] for index in kept))
+    return made
+
+
+def from_dataset(data: AnyDataset, *, seed: int = 0) -> ExampleSet:
+    """Return a data set's rows as examples; sentences with a class become pairs of one class."""
+    rows: Sequence[SourceRow] = data.rows
+    first = rows[0] if rows else None
+    if isinstance(first, LabelledText):
+        made = _grouped([row for row in rows if isinstance(row, LabelledText)], seed)
+        return ExampleSet(tuple(made), None, data.source, skipped=data.skipped, notes=data.notes)
+    if isinstance(first, LabelledPair):
+        return _labelled([row for row in rows if isinstance(row, LabelledPair)], data)
+    kind: Label | None = "score" if isinstance(first, ScoredPair) else None
+    return ExampleSet(tuple(_example(row) for row in rows), kind, data.source, skipped=data.skipped, notes=data.notes)
+
+
+def _example(row: SourceRow) -> Example:
+    if isinstance(row, ScoredPair):
+        return Example((row.a, row.b), row.score, row.where)
+    if isinstance(row, Triplet):
+        return Example((row.anchor, row.positive, row.negative), None, row.where)
+    assert isinstance(row, TextPair)
+    return Example((row.a, row.b), None, row.where)
+
+
+def _labelled(rows: Sequence[LabelledPair], data: AnyDataset) -> ExampleSet:
+    names = tuple(sorted({row.label for row in rows}))
+    if len(names) < 2:
+        raise InputError(f"{data.source}: every label is {shown(names[0])}, expected two classes or more\n  check which column is the label")
+    kind: Label = "binary" if set(names) == {"0", "1"} else "class"
+    number = {name: float(index) for index, name in enumerate(names)}
+    made = tuple(Example((row.a, row.b), number[row.label], row.where) for row in rows)
+    return ExampleSet(made, kind, data.source, classes=names, skipped=data.skipped, notes=data.notes)
+
+
+def _grouped(rows: Sequence[LabelledText], seed: int) -> list[Example]:
+    groups: dict[str, list[LabelledText]] = {}
+    for row in rows:
+        groups.setdefault(row.label, []).append(row)
+    made = []
+    for label, members in groups.items():
+        random.Random(f"{seed} {label}").shuffle(members)  # noqa: S311
+        for index in range(len(members) if len(members) > 2 else len(members) - 1):
+            one, other = members[index], members[(index + 1) % len(members)]
+            made.append(Example((one.text, other.text), None, one.where, group=label))
+    return made
+
+
+def _dataset(source: DataSource) -> AnyDataset:
+    labels = None if source.labels is None else {str(key): str(value) for key, value in source.labels.items()}
+    options = ReadOptions(source.layout, None, source.label_range, labels, source.skip_bad)
+    kind = source.kind or _kind(source)
+    if source.texts:
+        roles = {"triplets": ("anchor", "positive", "negative"), "texts": ("text",)}.get(str(kind), ("a", "b"))
+        if len(source.texts) != len(roles):
+            raise UsageError(f"{source.path}: texts names {len(source.texts)} columns, expected {len(roles)} for {kind}")
+        columns = dict(zip(roles, source.texts, strict=True))
+        if kind in ("scored", "labelled", "texts"):
+            if source.label is None:
+                raise UsageError(f"{source.path}: label is not named, {kind} data needs a label column")
+            columns["score" if kind == "scored" else "label"] = source.label
+        numbered = all(name.isdigit() for name in columns.values())
+        options = replace(options, columns={role: int(name) if numbered else name for role, name in columns.items()})
+    path = Path(source.path)
+    if not path.is_file():
+        raise InputError(f"{source.path}: no such file")
+    if kind is None:
+        return read_any(path, options)
+    readers = {
+        "scored": read_scored_pairs,
+        "labelled": read_labelled_pairs,
+        "pairs": read_text_pairs,
+        "triplets": read_triplets,
+        "texts": read_labelled_texts,
+    }
+    made: AnyDataset = readers[kind](path, options)  # type: ignore[operator]
+    return made
+
+
+def _kind(source: DataSource) -> Kind | None:
+    """Return what named columns mean; None where nothing is named and the file is recognised by itself."""
+    if not source.texts:
+        return "scored" if source.label_range is not None and source.layout is None else None
+    if len(source.texts) == 1:
+        return "texts"
+    if source.label is not None:
+        return "scored" if source.label_range is not None else "labelled"
+    return "triplets" if len(source.texts) == 3 else "pairs"
+
+
+def _several_negatives(source: DataSource) -> ExampleSet:
+    """Read rows of anchor, positive and two negatives or more."""
+    bad = BadLines(keep=1_000_000) if source.skip_bad else None
+    made = []
+    for row in read_rows(source.path, bad=bad):
+        values = [row.values.get(name) for name in source.texts]
+        texts = tuple(value.strip() for value in values if isinstance(value, str) and value.strip())
+        if len(texts) == len(source.texts):
+            made.append(Example(texts, None, row.where))
+            continue
+        missing = next(name for name, value in zip(source.texts, values, strict=True) if not isinstance(value, str) or not value.strip())
+        error = InputError(f"{row.where}: {missing} is empty or missing, expected a sentence; columns are {', '.join(row.values)}")
+        if bad is None:
+            raise error
+        bad.add(row.where, error)
+    return ExampleSet(tuple(made), None, Path(source.path).name, skipped=tuple(bad.first) if bad else ())

@@ -1,0 +1,192 @@
+"""From a recipe to a folder: train, throw the head away, save the encoder, write card and report.
+
+In: a recipe. Out: a `TrainResult`, and in the output folder a sentence-transformers model, README.md and report.html. The model files are
+written beside their place and moved in when they are whole; what the training needed stays under `training/`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from munjang.engine.modules import DenseModule, LayerNormModule, Module, NormalizeModule, PoolingModule, TransformerModule
+from munjang.engine.write_folder import write_modules
+from munjang.train.card import CardFacts, DataFact, model_card
+from munjang.train.durable import write_folder
+from munjang.train.encoder import TrainableEncoder
+from munjang.train.load import quiet_transformers
+from munjang.train.log import TrainingLog
+from munjang.train.loop import TRAINING, Outcome, Trainer
+from munjang.train.progress import Live, Progress, Silent
+from munjang.train.recipe import Recipe, read_recipe
+from munjang.train.report import Spread, measure_spread, training_report
+from munjang.train.tail import Dense, Normalize, TailNorm
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """What a training made: the folder, the log, the last dev scores (of the weights that were kept), and what was said on the way."""
+
+    output: Path
+    log: TrainingLog
+    scores: dict[str, float]
+    metric: str | None
+    said: tuple[str, ...]
+    warning: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result for machines."""
+        steps = len(self.log.steps)
+        last = self.log.steps[-1].loss if steps else None
+        return {
+            "output": str(self.output),
+            "steps": steps,
+            "loss": last,
+            "metric": self.metric,
+            "scores": self.scores,
+            "said": list(self.said),
+            "warning": self.warning,
+        }
+
+
+def run(recipe: Recipe | Path | str, *, resume: bool = False, progress: Progress | None = None) -> TrainResult:
+    """Train a recipe and save what came of it."""
+    made = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
+    with contextlib.ExitStack() as stack:
+        listener = progress or (stack.enter_context(Live()) if sys.stderr.isatty() else Silent())
+        trainer = Trainer(made, progress=listener, resume=resume)
+        outcome = trainer.run()
+        result = None
+        if trainer.processes.is_first:
+            result = _save(made, outcome)
+            for line in [result.warning] if result.warning else []:
+                listener.said(line)
+        return _shared(trainer, outcome, result)
+
+
+def save_encoder(encoder: TrainableEncoder, target: Path) -> None:
+    """Write the encoder as a sentence-transformers folder into an empty or new `target`; heads are not part of it."""
+    target.mkdir(parents=True, exist_ok=True)
+    encoder.train_all_rows()
+    backbone: Any = encoder.backbone
+    tokenizer = encoder.tokenizer
+    tokenizer.model_max_length = encoder.text.max_length
+    with quiet_transformers():
+        backbone.save_pretrained(target, safe_serialization=True)
+        tokenizer.save_pretrained(target)
+    config = json.loads((target / "config.json").read_text(encoding="utf-8"))
+    modules: list[Module] = [TransformerModule(target, config, encoder.text.max_length, encoder.text.lowercase), PoolingModule(encoder.modes)]
+    for module in encoder.tail:
+        modules.append(_described(module, target, len(modules)))
+    write_modules(
+        target,
+        modules,
+        width=int(backbone.config.hidden_size),
+        max_length=encoder.text.max_length,
+        lowercase=encoder.text.lowercase,
+        prompts=encoder.prompts,
+    )
+
+
+def _described(module: Any, target: Path, number: int) -> Module:
+    from safetensors.torch import save_file
+
+    if isinstance(module, Normalize):
+        return NormalizeModule()
+    folder = target / f"{number}_{'Dense' if isinstance(module, Dense) else 'LayerNorm'}"
+    folder.mkdir(exist_ok=True)
+    prefix = "norm." if isinstance(module, TailNorm) else ""
+    save_file({prefix + name: tensor.detach().cpu().contiguous() for name, tensor in module.state_dict().items()}, folder / "model.safetensors")
+    if isinstance(module, Dense):
+        bias = module.linear.bias is not None
+        return DenseModule(folder, module.in_features, module.out_features, bias, module.activation, module.residual_used)
+    return LayerNormModule(folder, int(module.normalized_shape[0]))
+
+
+def _save(recipe: Recipe, outcome: Outcome) -> TrainResult:
+    output = Path(recipe.output)
+    encoder = outcome.encoder
+    spread = measure_spread(encoder, outcome.stages[-1].data[0].examples.examples, seed=recipe.seed)
+    result = _result(output, outcome, spread)
+    facts = _facts(recipe, outcome, result)
+    title = f"Training of {output.name}"
+    listed = [("base", facts.base), ("dimension", facts.dimension), ("pooling", facts.pooling), *(("setting", line) for line in facts.settings)]
+    report = training_report(outcome.log, spread, title=title, said=outcome.said, facts=listed)
+
+    def fill(draft: Path) -> None:
+        save_encoder(encoder, draft)
+        (draft / "README.md").write_text(model_card(facts), encoding="utf-8")
+        (draft / "report.html").write_text(report, encoding="utf-8")
+
+    staged = output / TRAINING / "model"
+    write_folder(staged, fill)
+    for path in sorted(staged.iterdir()):
+        place = output / path.name
+        if place.is_dir():
+            shutil.rmtree(place)
+        # modules.json makes the folder a model, so it comes last
+        if path.name != "modules.json":
+            os.replace(path, place)
+    os.replace(staged / "modules.json", output / "modules.json")
+    staged.rmdir()
+    return result
+
+
+def _result(output: Path, outcome: Outcome, spread: Spread) -> TrainResult:
+    """Return the result, with the scores of the weights that were kept: the last stage's best evaluation."""
+    trained = [entry for entry in outcome.log.evaluations if entry.stage == len(outcome.stages) - 1 and entry.step > 0]
+    keeps_best = bool(outcome.stages) and outcome.stages[-1].recipe.keep_best
+    chosen = (max(trained, key=lambda entry: entry.score) if keeps_best else trained[-1]) if trained else None
+    scores = dict(chosen.scores) if chosen else {}
+    return TrainResult(output, outcome.log, scores, chosen.metric if chosen else None, outcome.said, spread.warning())
+
+
+def _facts(recipe: Recipe, outcome: Outcome, result: TrainResult) -> CardFacts:
+    encoder = outcome.encoder
+    data = [
+        DataFact(found.examples.source, len(found.examples), stage.objectives[found.objective].name, stage.objectives[found.objective].describe())
+        for stage in outcome.stages
+        for found in stage.data
+    ]
+    dev = recipe.stages[-1].dev
+    return CardFacts(
+        name=Path(recipe.output).name,
+        base=Path(recipe.model.base).name if recipe.model.base else "random weights",
+        dimension=encoder.dimension,
+        max_length=encoder.text.max_length,
+        pooling=" + ".join(encoder.modes),
+        data=data,
+        dev=Path(dev.path).name if dev else None,
+        scores=result.scores,
+        metric=result.metric,
+        language=recipe.language,
+        license=recipe.license,
+        settings=_settings(recipe),
+        warning=result.warning,
+    )
+
+
+def _settings(recipe: Recipe) -> Sequence[str]:
+    lines = [f"seed {recipe.seed}, {recipe.precision}"]
+    for number, stage in enumerate(recipe.stages, 1):
+        length = f"{stage.steps} steps" if stage.steps else f"{stage.epochs} epochs"
+        lines.append(
+            f"stage {number}: {length}, batches of {stage.batch_size}, learning rate {stage.learning_rate:g}, warm-up {stage.warmup:g}, "
+            f"weight decay {stage.weight_decay:g}"
+        )
+    return lines
+
+
+def _shared(trainer: Trainer, outcome: Outcome, result: TrainResult | None) -> TrainResult:
+    """Let the other processes return when the first has written everything."""
+    trainer.processes.wait()
+    if result is not None:
+        return result
+    return TrainResult(Path(trainer.recipe.output), outcome.log, {}, None, outcome.said, None)

@@ -1,0 +1,52 @@
+"""What a training did: the loss of each step and each evaluation. No clock in it, so two equal runs have equal logs, byte for byte."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class StepEntry:
+    """One optimiser step."""
+
+    stage: int
+    step: int
+    loss: float
+    rate: float
+
+
+@dataclass(frozen=True)
+class DevEntry:
+    """One evaluation; `metric` is the score that decides what is best."""
+
+    stage: int
+    step: int
+    metric: str
+    score: float
+    scores: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class TrainingLog:
+    """Steps and evaluations in order."""
+
+    steps: list[StepEntry] = field(default_factory=list)
+    evaluations: list[DevEntry] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values; numbers survive the way through JSON exactly."""
+        return {"steps": [asdict(entry) for entry in self.steps], "evaluations": [asdict(entry) for entry in self.evaluations]}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> TrainingLog:
+        """Return what `to_json` described."""
+        steps = [StepEntry(**entry) for entry in values["steps"]]
+        return cls(steps, [DevEntry(**entry) for entry in values["evaluations"]])
+
+    def write(self, path: Path) -> None:
+        """Write one JSON line per step and evaluation."""
+        lines = [json.dumps(asdict(entry)) for entry in [*self.steps, *self.evaluations]]
+        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")

@@ -1,0 +1,213 @@
+"""The training itself: stages one after the other, evaluation, checkpoints, early stopping, resuming.
+
+In: a `Recipe`. Out: an `Outcome`: the encoder with the best weights (or the last, where nothing was measured) and the log. Everything on the
+way is under `<output>/training`. Steps are in `step.py`, what a snapshot holds in `checkpoint.py`, saving the model in `finish.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from munjang.errors import DamagedFile, UsageError
+from munjang.train.build import build_encoder
+from munjang.train.checkpoint import Checkpoints, Position, Snapshot
+from munjang.train.dev import DevSet, read_dev
+from munjang.train.encoder import TrainableEncoder
+from munjang.train.log import DevEntry, StepEntry, TrainingLog
+from munjang.train.optimizer import freeze, learning, make_optimizer, optimizer_state, restore_optimizer
+from munjang.train.processes import Processes, autocast
+from munjang.train.progress import Progress, StepNews
+from munjang.train.recipe import Recipe, differences
+from munjang.train.stage import Stage, prepare_stage
+from munjang.train.step import Stepper
+
+TRAINING = "training"
+_RECIPE = "recipe.json"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a training leaves behind."""
+
+    encoder: TrainableEncoder
+    log: TrainingLog
+    stages: tuple[Stage, ...]
+    said: tuple[str, ...]
+
+
+class Trainer:
+    """Runs a recipe from its beginning, or from its last checkpoint."""
+
+    def __init__(self, recipe: Recipe, *, progress: Progress, resume: bool = False, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.recipe, self.progress, self.clock = recipe, progress, clock
+        self.folder = Path(recipe.output) / TRAINING
+        self.processes = Processes()
+        autocast(recipe.precision, self.processes.device)  # refuse bf16 before any work
+        self.checkpoints = Checkpoints(self.folder / "checkpoints")
+        self.snapshot = self._claim(resume)
+        self.log = self.snapshot.log if self.snapshot else TrainingLog()
+        self.position = self.snapshot.position if self.snapshot else Position()
+        self.said: list[str] = []
+
+    def run(self) -> Outcome:
+        """Train every stage that is not done yet."""
+        encoder = build_encoder(self.recipe).to(self.processes.device)
+        stages = []
+        for number in range(len(self.recipe.stages)):
+            stages.append(self._stage(number, encoder))
+        if self.snapshot is not None:  # every stage was done already
+            encoder.load_state_dict({name.removeprefix("encoder."): tensor for name, tensor in self.snapshot.model.items()})
+        if self.processes.is_first:
+            self.log.write(self.folder / "log.jsonl")
+        return Outcome(encoder, self.log, tuple(stages), tuple(self.said))
+
+    def _claim(self, resume: bool) -> Snapshot | None:
+        """Take the output folder for this run, or find where an earlier run of the same recipe stopped."""
+        path = self.folder / _RECIPE
+        wanted = json.loads(json.dumps(self.recipe.to_json()))
+        if resume and path.is_file():
+            try:
+                found = json.loads(path.read_text(encoding="utf-8"))
+            except ValueError:
+                raise DamagedFile(f"{path}: is not JSON") from None
+            changed = differences(found, wanted)
+            if changed:
+                lines = "\n".join(f"  {line}" for line in changed)
+                raise UsageError(f"{self.recipe.output}: was started with another recipe, so it cannot go on with this one\n{lines}")
+            return self.checkpoints.latest()
+        if Path(self.recipe.output).exists() and any(Path(self.recipe.output).iterdir()):
+            hint = "use --resume to go on with it, or name another output" if path.is_file() else "name another output"
+            raise UsageError(f"{self.recipe.output}: is there already and not empty\n  {hint}")
+        self.processes.wait()
+        if self.processes.is_first:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(wanted, indent=1, ensure_ascii=False), encoding="utf-8")
+        self.processes.wait()
+        return None
+
+    def _stage(self, number: int, encoder: TrainableEncoder) -> Stage:
+        recipe = self.recipe.stages[number]
+        stage = prepare_stage(recipe, encoder, number=number, seed=self.recipe.seed)
+        name = recipe.name or f"stage {number + 1}"
+        self.said += [f"{name}: {line}" for line in stage.said]
+        if self.position.stage > number:
+            return stage
+        if self.processes.is_first:
+            for line in stage.said:
+                self.progress.said(f"{name}: {line}")
+        dev = read_dev(recipe.dev, seed=self.recipe.seed) if recipe.dev else None
+        run = _StageRun(self, stage, encoder, dev, name)
+        run.train()
+        return stage
+
+
+class _StageRun:
+    """One stage being trained."""
+
+    def __init__(self, trainer: Trainer, stage: Stage, encoder: TrainableEncoder, dev: DevSet | None, name: str) -> None:
+        self.trainer, self.stage, self.encoder, self.dev, self.name = trainer, stage, encoder, dev, name
+        self.recipe, self.processes = stage.recipe, trainer.processes
+        freeze(encoder, self.recipe)
+        if self.recipe.weight_decay == 0:
+            encoder.train_rows(torch.from_numpy(stage.table.used()))
+        heads = nn.ModuleList(stage.objectives).to(self.processes.device)
+        self.modules: dict[str, nn.Module] = {"encoder": encoder, "heads": heads}
+        self.named = list(learning(self.modules))
+        self.optimizer = make_optimizer(self.modules, self.recipe)
+        self.total, self.digest = stage.total_steps, stage.digest()
+        self.stepper = Stepper(
+            stage, encoder, self.optimizer, [parameter for _, parameter in self.named], self.processes, self.total, trainer.recipe.precision
+        )
+
+    def train(self) -> None:
+        """Do the steps that are left, then take the best weights and hand over to the next stage."""
+        trainer = self.trainer
+        if trainer.snapshot is not None and trainer.snapshot.position.stage == self.stage.number:
+            self._restore(trainer.snapshot)
+        trainer.snapshot = None
+        if trainer.position.step == 0 and self.dev is not None:
+            self._evaluate(0)
+        started, first = trainer.clock(), trainer.position.step
+        while trainer.position.step < self.total and not trainer.position.stopped:
+            step = trainer.position.step
+            loss, rate = self.stepper.run(step)
+            done = step + 1
+            trainer.position = replace(trainer.position, step=done)
+            trainer.log.steps.append(StepEntry(self.stage.number, done, loss, rate))
+            if self.dev is not None and (done == self.total or done % (self.recipe.evaluate_every or self.total) == 0):
+                self._evaluate(done)
+            if done % trainer.recipe.checkpoint_every == 0 and done < self.total:
+                self._save()
+            self._tell(done, loss, trainer.clock() - started, done - first)
+        self._finish()
+
+    def _evaluate(self, step: int) -> None:
+        assert self.dev is not None
+        trainer = self.trainer
+        result = self.dev.score(self.encoder) if self.processes.is_first else None
+        metric, scores = self.processes.from_first(result)
+        score = scores[metric]
+        entry = DevEntry(self.stage.number, step, metric, score, scores)
+        if entry not in trainer.log.evaluations:
+            trainer.log.evaluations.append(entry)
+        if step == 0:
+            return
+        position = trainer.position
+        if position.best_score is None or score > position.best_score:
+            trainer.position = replace(position, best_score=score, best_step=step, evaluations_without_better=0)
+            if self.processes.is_first and self.recipe.keep_best:
+                trainer.checkpoints.save_best(self.stage.number, step, self._weights("encoder"))
+        else:
+            waited = position.evaluations_without_better + 1
+            stop = self.recipe.patience is not None and waited >= self.recipe.patience
+            trainer.position = replace(position, evaluations_without_better=waited, stopped=stop)
+
+    def _finish(self) -> None:
+        trainer, position = self.trainer, self.trainer.position
+        if position.stopped and self.processes.is_first:
+            trainer.progress.said(f"{self.name}: stopped early at step {position.step}, best was step {position.best_step}")
+        self.processes.wait()
+        if self.recipe.keep_best and position.best_step is not None and position.best_step != position.step:
+            self.encoder.load_state_dict(trainer.checkpoints.load_best(self.stage.number, position.best_step))
+        self.encoder.train_all_rows()
+        self.processes.wait()
+        trainer.position = Position(stage=self.stage.number + 1)
+        if self.processes.is_first:
+            model = {f"encoder.{name}": tensor for name, tensor in self._weights("encoder").items()}
+            trainer.checkpoints.save(Snapshot(trainer.position, trainer.log, model))
+        self.processes.wait()
+
+    def _save(self) -> None:
+        if self.processes.is_first:
+            model = {f"{part}.{name}": tensor for part in self.modules for name, tensor in self._weights(part).items()}
+            state = optimizer_state(self.optimizer, self.named)
+            self.trainer.checkpoints.save(Snapshot(replace(self.trainer.position, data=self.digest), self.trainer.log, model, state))
+        self.processes.wait()
+
+    def _restore(self, snapshot: Snapshot) -> None:
+        if snapshot.position.data not in ("", self.stage.digest()):
+            raise UsageError(f"{self.name}: the data files are not those that the training was started with\n  restore them, or train anew")
+        for part, module in self.modules.items():
+            found = {name.removeprefix(f"{part}."): tensor for name, tensor in snapshot.model.items() if name.startswith(f"{part}.")}
+            if found or part == "encoder":
+                module.load_state_dict(found)
+        restore_optimizer(self.optimizer, self.named, snapshot.optimizer)
+
+    def _weights(self, part: str) -> dict[str, Tensor]:
+        return dict(self.modules[part].state_dict())
+
+    def _tell(self, done: int, loss: float, seconds: float, steps: int) -> None:
+        if not self.processes.is_first:
+            return
+        evaluations = [entry for entry in self.trainer.log.evaluations if entry.stage == self.stage.number]
+        pace = seconds / max(1, steps)
+        rows = self.recipe.batch_size * self.recipe.accumulate
+        dev = evaluations[-1].score if evaluations else None
+        self.trainer.progress.step(StepNews(self.name, done, self.total, loss, dev, rows / max(pace, 1e-9), pace * (self.total - done)))

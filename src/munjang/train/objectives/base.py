@@ -1,0 +1,106 @@
+"""What an objective is: one vector tensor per column, and labels → one number to make smaller.
+
+In: `columns`, one tensor of shape (B, D) per column of the data ([u, v], or [anchor, positive, negative …]), and labels or None.
+Out: a scalar loss with a gradient. Left to others: encoding (the trainer's), reading and scaling labels (the examples'), optimising.
+
+Shapes: B rows of the batch, D dimensions, N negatives, K classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from munjang.errors import InputError
+
+LabelKind: TypeAlias = Literal["class", "score", "binary", "margins", "vectors"]
+"""class: 0…K−1. score: any number, larger is more alike. binary: 0 or 1. margins: a teacher's scores. vectors: a teacher's vectors."""
+
+
+class Objective(nn.Module):
+    """Turns sentence vectors and labels into a loss. Subclasses write `loss`; `forward` checks what comes in first."""
+
+    name: str
+    columns_needed: int | str
+    """Exactly this many columns, or "2+" for two and more."""
+
+    label_kind: LabelKind | None = None
+    needs_no_duplicates: bool = False
+    """Other rows are taken as wrong answers, so one text must not stand in a batch twice."""
+
+    compares_rows: bool = False
+    """The loss is not a mean over rows: a batch cut into parts gives another loss, and a batch of one row may teach nothing (loss 0)."""
+
+    @classmethod
+    def build(cls, values: Mapping[str, object], *, dimension: int, num_labels: int | None) -> Objective:
+        """Make the objective from a recipe's settings; an unknown or wrong setting is a UsageError."""
+        raise NotImplementedError
+
+    def forward(self, columns: Sequence[Tensor], labels: Tensor | None) -> Tensor:
+        """Return the scalar loss of one batch; refuse columns or labels that do not fit with an InputError."""
+        vectors = self._checked_columns(columns)
+        return self.loss(vectors, self._checked_labels(labels, vectors[0]))
+
+    def loss(self, columns: list[Tensor], labels: Tensor) -> Tensor:
+        """Return the loss of checked columns; `labels` is empty where `label_kind` is None."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """Say in one line what is made smaller, with the settings in force."""
+        raise NotImplementedError
+
+    def _checked_columns(self, columns: Sequence[Tensor]) -> list[Tensor]:
+        least, open_ended = columns_range(self.columns_needed)
+        if len(columns) < least or (len(columns) > least and not open_ended):
+            raise InputError(f"objective {self.name!r}: found {len(columns)} text columns, expected {self.columns_needed}")
+        shapes = {tuple(column.shape) for column in columns}
+        if len(shapes) > 1 or columns[0].ndim != 2 or columns[0].shape[0] == 0:
+            raise InputError(
+                f"objective {self.name!r}: columns have shapes {sorted(shapes)}, expected one shape (rows, dimension), rows > 0"
+            )
+        return [precise(column) for column in columns]
+
+    def _checked_labels(self, labels: Tensor | None, like_BD: Tensor) -> Tensor:
+        if self.label_kind is None:
+            if labels is not None:
+                raise InputError(
+                    f"objective {self.name!r} reads no labels, the data has them\n  drop the label column, or name another objective"
+                )
+            return like_BD.new_empty(0)
+        if labels is None:
+            raise InputError(f"objective {self.name!r} needs a label of kind {self.label_kind!r} for each row, the data has none")
+        if labels.ndim == 0 or labels.shape[0] != like_BD.shape[0]:
+            raise InputError(f"objective {self.name!r}: labels have shape {tuple(labels.shape)}, expected {like_BD.shape[0]} rows")
+        if self.label_kind in ("margins", "vectors"):
+            return labels.detach().to(like_BD)
+        if labels.numel() != like_BD.shape[0]:
+            raise InputError(f"objective {self.name!r}: labels have shape {tuple(labels.shape)}, expected one label a row")
+        labels_B = labels.detach().to(like_BD.device).reshape(-1)
+        return labels_B if self.label_kind == "class" else labels_B.to(like_BD.dtype)
+
+
+def precise(values: Tensor) -> Tensor:
+    """Return half-precision values as float32: a softmax or a small difference in half precision loses the digits that matter."""
+    return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
+
+
+def columns_range(columns_needed: int | str) -> tuple[int, bool]:
+    """Split "2+" into (2, True) and 3 into (3, False).
+
+    >>> columns_range("2+"), columns_range(3)
+    ((2, True), (3, False))
+    """
+    text = str(columns_needed)
+    return int(text.rstrip("+")), text.endswith("+")
+
+
+def refuse_labels_outside(name: str, labels_B: Tensor, *, allowed_B: Tensor, expected: str, remedy: str) -> None:
+    """Raise an InputError that names the first label for which `allowed_B` is False."""
+    if not bool(allowed_B.all()):
+        row = int((~allowed_B).nonzero()[0])
+        raise InputError(
+            f"objective {name!r}: row {row} of the batch has the label {labels_B[row].item():g}, expected {expected}\n  {remedy}"
+        )

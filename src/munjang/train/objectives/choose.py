@@ -1,0 +1,88 @@
+"""The shape of the data → the objective that fits it, with the reason in one sentence.
+
+In: how many text columns there are and what kind of label. Out: a name and settings for `make_objective`. Reading the data and finding
+its label kind is the examples' work; a recipe that names an objective never comes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from munjang.errors import InputError, UsageError
+from munjang.train.objectives.base import LabelKind
+
+
+@dataclass(frozen=True)
+class DataShape:
+    """What decides the objective. `classes` counts distinct classes or 0/1 labels; `label_range` is the lowest and highest score found."""
+
+    columns: int
+    label_kind: LabelKind | None = None
+    classes: int | None = None
+    label_range: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An objective, its settings, and why."""
+
+    name: str
+    reason: str
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+
+def choose_objective(shape: DataShape) -> Choice:
+    """Return the objective for data of this shape; data that can teach nothing is refused.
+
+    >>> choose_objective(DataShape(columns=2)).name
+    'in_batch'
+    """
+    _refuse_one_label(shape)
+    if shape.label_kind == "vectors":
+        return Choice("distillation", "each row carries a teacher's vector, so the student learns to return it")
+    if shape.columns < 2:
+        raise UsageError(
+            "the data has one text column, and an objective compares two\n  add a second column, or use munjang adapt for plain text"
+        )
+    if shape.columns == 2:
+        return _choose_for_pairs(shape)
+    if shape.label_kind is None:
+        return Choice(
+            "in_batch",
+            "rows are anchor, positive and negatives without labels, so each anchor must find its positive among them and the whole batch",
+        )
+    if shape.label_kind == "margins":
+        return Choice("margin_mse", "triplets carry a teacher's scores, so the student learns its margins")
+    raise UsageError(
+        f"found {shape.columns} text columns with a label of kind {shape.label_kind!r}, which no objective takes\n  name the columns to use"
+    )
+
+
+def _choose_for_pairs(shape: DataShape) -> Choice:
+    if shape.label_kind == "class":
+        count = f"{shape.classes} classes" if shape.classes else "classes"
+        return Choice(
+            "classification",
+            f"pairs are labelled with {count} that have no order, so a classifier over both vectors learns them, as the paper does for NLI",
+        )
+    if shape.label_kind == "score":
+        reason = (
+            "pairs carry graded scores, and CoSENT learns their order, which is what the rank correlation measures, in any range; "
+            "the paper's own is regression"
+        )
+        return Choice("cosent", reason)
+    if shape.label_kind == "binary":
+        return Choice("online_contrastive", "pairs match or do not, so the hard ones of each batch are drawn together or pushed apart")
+    if shape.label_kind == "margins":
+        raise UsageError("a teacher's margins need three text columns (query, positive, negative), the data has two")
+    return Choice("in_batch", "pairs without labels are taken as matches, so each text must find its partner among the batch's others")
+
+
+def _refuse_one_label(shape: DataShape) -> None:
+    if shape.label_kind in ("class", "binary") and shape.classes is not None and shape.classes < 2:
+        raise InputError(f"the label column holds {shape.classes} class, expected two or more\n  check which column is named as the label")
+    if shape.label_kind == "score" and shape.label_range is not None and shape.label_range[0] >= shape.label_range[1]:
+        raise InputError(
+            f"every score is {shape.label_range[0]:g}, so there is nothing to learn\n  check which column is named as the label"
+        )

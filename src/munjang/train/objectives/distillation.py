@@ -1,0 +1,67 @@
+"""Distillation: the student's vector of a sentence, and of its translation, against the teacher's vector of the source.
+
+Columns: the student's S(s), and S(t) for parallel pairs (more translations if there are). Labels: the teacher's T(s), shape (B, D).
+The loss is the mean over columns of the mean squared difference, equal to sentence-transformers' MSELoss; or with "cosine" the mean of
+1 − cos, which is half the squared difference of the unit vectors and leaves lengths free (its EmbedDistillLoss).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from munjang.errors import InputError
+from munjang.train.objectives.base import Objective
+from munjang.train.objectives.distances import distance
+from munjang.train.objectives.settings import read_settings
+
+
+@dataclass(frozen=True)
+class DistillationSettings:
+    """What is compared: the vectors themselves, or their directions."""
+
+    compare: Literal["mse", "cosine"] = "mse"
+
+
+class Distillation(Objective):
+    """Every column is to land on the teacher's vector."""
+
+    name = "distillation"
+    columns_needed = "1+"
+    label_kind = "vectors"
+
+    def __init__(self, settings: DistillationSettings) -> None:
+        super().__init__()
+        self.settings = settings
+
+    @classmethod
+    def build(cls, values: Mapping[str, object], *, dimension: int, num_labels: int | None) -> Distillation:  # noqa: ARG003
+        """Make the objective; it has no head."""
+        return cls(read_settings(DistillationSettings, values, where="objective 'distillation'"))
+
+    def loss(self, columns: list[Tensor], labels: Tensor) -> Tensor:
+        """Return the mean difference from the teacher."""
+        if labels.shape != columns[0].shape:
+            found, expected = tuple(labels.shape), tuple(columns[0].shape)
+            raise InputError(
+                f"objective 'distillation': the teacher's vectors are {found}, the student's {expected}\n  give the student a Dense layer"
+            )
+        return torch.stack([self._difference(column_BD, labels) for column_BD in columns]).mean()
+
+    def _difference(self, student_BD: Tensor, teacher_BD: Tensor) -> Tensor:
+        if self.settings.compare == "mse":
+            return F.mse_loss(student_BD, teacher_BD)
+        return distance("cosine", student_BD, teacher_BD).mean()
+
+    def describe(self) -> str:
+        """Say what is compared with the teacher."""
+        return (
+            "distillation: "
+            + ("mean squared difference from" if self.settings.compare == "mse" else "1 − cosine with")
+            + " the teacher's vectors"
+        )

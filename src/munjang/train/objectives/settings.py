@@ -1,0 +1,76 @@
+"""A recipe's table of settings → a frozen dataclass, nothing guessed.
+
+In: a mapping as TOML or JSON gives it. Out: the dataclass, or a UsageError that names the key, what was found, what was expected and, for
+an unknown key, the nearest known one. Ranges that a type cannot say are checked by each dataclass's `__post_init__`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any, Literal, TypeVar
+
+from munjang.errors import UsageError, shown
+
+S = TypeVar("S")
+
+
+def read_settings(kind: type[S], values: Mapping[str, object], *, where: str) -> S:
+    """Return `kind` filled from `values`; lists become tuples, whole numbers are accepted where a float is meant."""
+    hints = typing.get_type_hints(kind)
+    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    checked: dict[str, Any] = {}
+    for key, value in values.items():
+        if key not in known:
+            raise UsageError(f"{where}: unknown setting {shown(str(key))}{nearest(str(key), known)}")
+        checked[key] = _converted(hints[key], value, where=f"{where}: {key}")
+    return kind(**checked)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return the tail of a message that points at the closest known name, or lists them all.
+
+    >>> nearest("tripplet", ["triplet", "cosent"])
+    '\\n  did you mean triplet?'
+    """
+    names = sorted(known)
+    close = difflib.get_close_matches(word, names, n=1)
+    if close:
+        return f"\n  did you mean {close[0]}?"
+    return f"\n  known: {', '.join(names)}" if names else "\n  there are none to set"
+
+
+def _converted(hint: Any, value: object, *, where: str) -> object:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        if value is None and type(None) in arguments:
+            return None
+        return _converted(next(choice for choice in arguments if choice is not type(None)), value, where=where)
+    if origin is Literal:
+        if value not in arguments:
+            raise UsageError(f"{where} is {shown(str(value))}, expected one of {', '.join(map(str, arguments))}")
+        return value
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            raise UsageError(f"{where} is {shown(str(value))}, expected a list")
+        return tuple(_converted(arguments[0], item, where=where) for item in value)
+    return _converted_plain(origin or hint, value, where=where)
+
+
+def _converted_plain(hint: Any, value: object, *, where: str) -> object:
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    # True is an int to Python, and no user means it as one
+    if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
+        name = {Mapping: "a table", str: "a text", bool: "true or false", int: "a whole number", float: "a number"}.get(hint, hint.__name__)
+        raise UsageError(f"{where} is {shown(str(value))}, expected {name}")
+    return value
+
+
+def refuse_unless(allowed: bool, message: str) -> None:
+    """Raise a UsageError with `message` unless `allowed`."""
+    if not allowed:
+        raise UsageError(message)

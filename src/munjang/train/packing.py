@@ -1,0 +1,106 @@
+"""Token ids of many texts → one row of tokens without padding, and the plan by which attention runs over it.
+
+In: a list of ids per text, in the caller's order. Out: `PackedTexts`: all tokens end to end, longest text first, cut into buckets of like
+length. Only attention pads, and only inside a bucket; every other layer works on real tokens. What runs over the plan is in `packed.py`.
+
+Shapes: T tokens of all texts, N texts, L tokens of a bucket's longest text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+BUCKET_COST = 1500
+"""What one more bucket costs, in squared tokens of attention: padding up to this much is cheaper than another round of small operations."""
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Texts that attend together: `texts` of them, each padded to `length` tokens."""
+
+    texts: int
+    length: int
+    tokens: int
+    places_T: Tensor | None
+    """Where each token stands in the padded (texts × length) rows; None where nothing is padded."""
+    mask_N11L: Tensor | None
+    """0 on tokens, −inf on padding."""
+
+
+@dataclass(frozen=True)
+class PackedTexts:
+    """Tokens of N texts end to end, longest text first."""
+
+    ids_T: Tensor
+    positions_T: Tensor
+    """Each token's place in its text, from 0."""
+    lengths_N: Tensor
+    order_N: Tensor
+    """`vectors_ND[order_N]` brings pooled vectors back into the caller's order."""
+    buckets: tuple[Bucket, ...]
+
+    @property
+    def starts_N(self) -> Tensor:
+        """Where each text's first token stands."""
+        return self.lengths_N.cumsum(0) - self.lengths_N
+
+    def to(self, device: torch.device) -> PackedTexts:
+        """Return the same plan on another device."""
+        if self.ids_T.device == device:
+            return self
+        buckets = tuple(
+            Bucket(b.texts, b.length, b.tokens, _moved(b.places_T, device), _moved(b.mask_N11L, device)) for b in self.buckets
+        )
+        tensors = (self.ids_T, self.positions_T, self.lengths_N, self.order_N)
+        return PackedTexts(*(tensor.to(device) for tensor in tensors), buckets=buckets)
+
+
+def pack(texts: Sequence[Sequence[int] | NDArray[np.integer]]) -> PackedTexts:
+    """Return the plan for these texts; each has one token or more.
+
+    >>> pack([[5, 6], [7, 8, 9]]).ids_T.tolist()
+    [7, 8, 9, 5, 6]
+    """
+    lengths_N = np.fromiter((len(ids) for ids in texts), np.int64, len(texts))
+    if not len(texts) or lengths_N.min() < 1:
+        raise ValueError("every text needs one token or more")
+    by_length_N = np.argsort(-lengths_N, kind="stable")
+    sorted_N = lengths_N[by_length_N]
+    order_N = np.empty(len(texts), np.int64)
+    order_N[by_length_N] = np.arange(len(texts))
+    ids_T = np.concatenate([np.asarray(texts[index], np.int64) for index in by_length_N])
+    positions_T = np.arange(len(ids_T)) - np.repeat(sorted_N.cumsum() - sorted_N, sorted_N)
+    buckets = tuple(_bucket(sorted_N[first:last]) for first, last in _cuts(sorted_N.tolist()))
+    return PackedTexts(torch.from_numpy(ids_T), torch.from_numpy(positions_T), torch.from_numpy(sorted_N), torch.from_numpy(order_N), buckets)
+
+
+def _cuts(descending: list[int]) -> list[tuple[int, int]]:
+    """Cut texts, longest first, where the padding of a bucket would cost more than a bucket."""
+    cuts, first, waste = [], 0, 0
+    for index, length in enumerate(descending):
+        waste += descending[first] ** 2 - length**2
+        if waste > BUCKET_COST:
+            cuts.append((first, index))
+            first, waste = index, 0
+    cuts.append((first, len(descending)))
+    return [(start, stop) for start, stop in cuts if stop > start]
+
+
+def _bucket(lengths_N: NDArray[np.int64]) -> Bucket:
+    count, length, tokens = len(lengths_N), int(lengths_N[0]), int(lengths_N.sum())
+    if tokens == count * length:
+        return Bucket(count, length, tokens, None, None)
+    real_NL = np.arange(length)[None, :] < lengths_N[:, None]
+    mask_NL = np.where(real_NL, np.float32(0), np.float32(-np.inf))
+    places_T = np.flatnonzero(real_NL)
+    return Bucket(count, length, tokens, torch.from_numpy(places_T), torch.from_numpy(mask_NL)[:, None, None, :])
+
+
+def _moved(tensor: Tensor | None, device: torch.device) -> Tensor | None:
+    return None if tensor is None else tensor.to(device)

@@ -1,0 +1,229 @@
+"""A TOML recipe → a frozen dataclass that says everything about a training.
+
+In: a file, or the mapping that TOML gives. Out: `Recipe`, with every path made relative to the recipe's own folder. An unknown key is
+refused with the nearest known one; a wrong type or range is refused with its place. `differences` says how two recipes differ, for resuming.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from munjang.engine.modules import Pooling
+from munjang.errors import InputError, UsageError, shown
+from munjang.train.examples import DataSource
+from munjang.train.objectives.settings import read_settings, refuse_unless
+from munjang.train.sampling import Mix
+from munjang.train.scratch import ScratchRecipe
+
+
+@dataclass(frozen=True)
+class ModelRecipe:
+    """What is trained: the folder `base`, or a model from `scratch`. `dense` adds a layer to that many dimensions after pooling."""
+
+    base: str | None = None
+    scratch: ScratchRecipe | None = None
+    pooling: Pooling | None = None
+    max_length: int | None = None
+    normalize: bool | None = None
+    dense: int | None = None
+    dropout: float | None = None
+
+    def __post_init__(self) -> None:
+        refuse_unless((self.base is None) != (self.scratch is None), "model: name one of base (a folder) and scratch (sizes)")
+        refuse_unless(self.max_length is None or self.max_length > 2, "model: max_length must be more than 2")
+        refuse_unless(self.dropout is None or 0 <= self.dropout < 1, "model: dropout must be in 0 … 1")
+
+
+@dataclass(frozen=True)
+class StageRecipe:
+    """One stage of training. Defaults are the paper's: one epoch, batches of 16, 2e-5, linear warm-up over 10 %."""
+
+    data: tuple[DataSource, ...] = ()
+    dev: DataSource | None = None
+    name: str = ""
+    objective: str | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
+    epochs: int = 1
+    steps: int | None = None
+    """Stop after this many optimiser steps, however many epochs that is."""
+    batch_size: int = 16
+    mini_batch: int | None = None
+    """Encode this many rows at a time with a gradient cache: a large batch in the memory of a small one."""
+    accumulate: int = 1
+    mix: Mix = "size"
+    length_window: int | None = None
+    learning_rate: float = 2e-5
+    head_learning_rate: float | None = None
+    embedding_learning_rate: float | None = None
+    layer_decay: float = 1.0
+    weight_decay: float = 0.0
+    warmup: float = 0.1
+    clip: float = 1.0
+    freeze_embeddings: bool = False
+    freeze_layers: int = 0
+    evaluate_every: int | None = None
+    patience: int | None = None
+    """Stop after this many evaluations without a better score."""
+    keep_best: bool = True
+
+    def __post_init__(self) -> None:
+        where = f"stage {self.name!r}" if self.name else "stage"
+        refuse_unless(len(self.data) > 0, f"{where}: has no data, expected one [[stage.data]] or more")
+        for name in ("epochs", "batch_size", "accumulate"):
+            refuse_unless(getattr(self, name) >= 1, f"{where}: {name} is {getattr(self, name)}, expected 1 or more")
+        for name in ("steps", "mini_batch", "evaluate_every", "patience"):
+            refuse_unless(getattr(self, name) is None or getattr(self, name) >= 1, f"{where}: {name} must be 1 or more")
+        refuse_unless(self.learning_rate > 0, f"{where}: learning_rate must be more than 0")
+        refuse_unless(0 <= self.warmup <= 1, f"{where}: warmup is {self.warmup:g}, expected a share in 0 … 1")
+        refuse_unless(self.patience is None or self.dev is not None, f"{where}: patience needs a dev file")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A whole training."""
+
+    output: str
+    model: ModelRecipe
+    stages: tuple[StageRecipe, ...]
+    seed: int = 42
+    precision: Literal["float32", "bf16"] = "float32"
+    checkpoint_every: int = 500
+    language: str | None = None
+    license: str | None = None
+
+    def __post_init__(self) -> None:
+        refuse_unless(len(self.stages) > 0, "the recipe has no [[stage]], expected one or more")
+        refuse_unless(self.checkpoint_every >= 1, "checkpoint_every must be 1 or more")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the recipe as plain values."""
+        made = asdict(self)
+        made["stages"] = list(made["stages"])
+        return made
+
+
+def read_recipe(path: Path | str, *, overrides: Mapping[str, object] | None = None) -> Recipe:
+    """Return the recipe in a TOML file; `overrides` are dotted keys such as "seed" or "stage.0.epochs" that win over the file."""
+    path = Path(path)
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: is not TOML: {error}") from None
+    for key, value in (overrides or {}).items():
+        _override(values, key, value)
+    return make_recipe(values, folder=path.parent, where=path.name)
+
+
+def make_recipe(values: Mapping[str, Any], *, folder: Path = Path(), where: str = "recipe") -> Recipe:
+    """Return the recipe that a mapping describes; paths are taken relative to `folder`."""
+    top = dict(values)
+    model = top.pop("model", None)
+    stages = top.pop("stage", [])
+    if not isinstance(model, Mapping):
+        raise UsageError(f"{where}: the table [model] is missing")
+    if not isinstance(stages, list):
+        raise UsageError(f"{where}: stage is one table, expected a list of them\n  write [[stage]] instead of [stage]")
+    if "output" not in top:
+        raise UsageError(f"{where}: output is missing, expected the folder that the model is saved to")
+    made_model = _model(model, folder, where)
+    made_stages = tuple(_stage(stage, folder, f"{where}: stage {number}") for number, stage in enumerate(stages, 1))
+    rest = read_settings(_Top, top, where=where)
+    return Recipe(model=made_model, stages=made_stages, **(asdict(rest) | {"output": _path(folder, rest.output)}))
+
+
+@dataclass(frozen=True)
+class _Top:
+    """The keys beside the tables."""
+
+    output: str
+    seed: int = 42
+    precision: Literal["float32", "bf16"] = "float32"
+    checkpoint_every: int = 500
+    language: str | None = None
+    license: str | None = None
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Return one line for each value in which two recipes differ."""
+    left, right = _flat(old), _flat(new)
+    keys = [key for key in {**left, **right} if left.get(key) != right.get(key)]
+    return [f"{key}: was {shown(str(left.get(key)))}, is {shown(str(right.get(key)))}" for key in keys]
+
+
+def _model(values: Mapping[str, Any], folder: Path, where: str) -> ModelRecipe:
+    rest = dict(values)
+    scratch = rest.pop("scratch", None)
+    made = read_settings(ScratchRecipe, scratch, where=f"{where}: model.scratch") if isinstance(scratch, Mapping) else None
+    if made is None:
+        if "base" not in rest:
+            raise UsageError(f"{where}: model names neither base (a folder or a name) nor scratch (sizes), expected one of them")
+        model = read_settings(ModelRecipe, rest, where=f"{where}: model")
+        # a folder beside the recipe, or else a name that the registry knows
+        beside = folder / str(model.base)
+        return replace(model, base=str(beside) if beside.is_dir() else str(model.base))
+    if "base" in rest:
+        raise UsageError(f"{where}: model names both base and scratch, expected one of them")
+    # a placeholder satisfies the check of ModelRecipe until the sizes are in
+    model = read_settings(ModelRecipe, {**rest, "base": "-"}, where=f"{where}: model")
+    return replace(model, base=None, scratch=made)
+
+
+def _stage(values: Any, folder: Path, where: str) -> StageRecipe:
+    if not isinstance(values, Mapping):
+        raise UsageError(f"{where} is {shown(str(values))}, expected a table")
+    rest = dict(values)
+    data, dev = rest.pop("data", []), rest.pop("dev", None)
+    listed = [data] if isinstance(data, Mapping) else data
+    made = tuple(_source(item, folder, f"{where}, data {number}") for number, item in enumerate(listed, 1))
+    held = None if dev is None else _source(dev, folder, f"{where}, dev")
+    if not made:
+        raise UsageError(f"{where}: has no data, expected one [[stage.data]] or more")
+    plain = read_settings(_StageValues, rest, where=where)
+    return StageRecipe(data=made, dev=held, **{key: getattr(plain, key) for key in rest})
+
+
+@dataclass(frozen=True)
+class _StageValues(StageRecipe):
+    """A stage's plain keys, typed as in StageRecipe; its data is read apart."""
+
+    def __post_init__(self) -> None:
+        """Checks wait until the data is there."""
+
+
+def _source(values: Any, folder: Path, where: str) -> DataSource:
+    if not isinstance(values, Mapping) or not isinstance(values.get("path"), str):
+        raise UsageError(f"{where}: path is missing, expected a data file")
+    source = read_settings(DataSource, values, where=where)
+    refuse_unless(source.limit is None or source.limit >= 1, f"{where}: limit must be 1 or more")
+    return replace(source, path=_path(folder, source.path))
+
+
+def _path(folder: Path, written: str) -> str:
+    return str(folder / written)
+
+
+def _override(values: dict[str, Any], key: str, value: object) -> None:
+    *steps, last = key.split(".")
+    at: Any = values
+    for step in steps:
+        if isinstance(at, list):
+            if not step.isdigit() or int(step) >= len(at):
+                raise UsageError(f"override {shown(key)}: there is no {shown(step)} among {len(at)} tables")
+            at = at[int(step)]
+        else:
+            at = at.setdefault(step, {})
+    at[last] = value
+
+
+def _flat(values: Any, prefix: str = "") -> dict[str, Any]:
+    if isinstance(values, Mapping):
+        return {k: v for key, value in values.items() for k, v in _flat(value, f"{prefix}{key}.").items()}
+    if isinstance(values, list | tuple) and any(isinstance(value, Mapping) for value in values):
+        return {k: v for index, value in enumerate(values) for k, v in _flat(value, f"{prefix}{index}.").items()}
+    return {prefix.rstrip("."): list(values) if isinstance(values, tuple) else values}

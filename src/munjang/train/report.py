@@ -1,0 +1,97 @@
+"""What a training did, as one HTML page: the loss, the dev score, and how the vectors lie.
+
+In: the outcome of a training. Out: HTML text. The cosines of random pairs beside those of labelled ones show whether the space has spread or
+collapsed; a collapse is said in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from munjang.report.charts import Bars, Line, histogram, line_chart
+from munjang.report.page import page, table, text
+from munjang.train.examples import Example
+from munjang.train.log import TrainingLog
+from munjang.types import Encoder
+from munjang.vectors.similarity import similarity_pairwise
+
+PAIRS = 500
+"""Pairs whose cosines are drawn."""
+COLLAPSED = 0.9
+"""Mean cosine of random pairs from which the space counts as collapsed."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Cosines of pairs that belong together (or carry a high label), of the other labelled ones, and of random pairs."""
+
+    alike: tuple[float, ...]
+    unlike: tuple[float, ...]
+    random: tuple[float, ...]
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether random pairs look alike, or no two vectors differ."""
+        return bool(self.random) and (float(np.mean(self.random)) > COLLAPSED or float(np.std(self.random)) < 1e-4)
+
+    def warning(self) -> str | None:
+        """Return what is wrong, or None."""
+        if not self.collapsed:
+            return None
+        return (
+            f"The space has collapsed: random pairs have a mean cosine of {np.mean(self.random):.2f}. Lower the learning rate, use an "
+            "objective with negatives, or train for fewer steps."
+        )
+
+
+def measure_spread(encoder: Encoder, examples: Sequence[Example], *, seed: int) -> Spread:
+    """Return the cosines of a sample of rows, and of first texts with texts of other rows."""
+    random = np.random.default_rng(seed)
+    chosen = [examples[index] for index in sorted(random.permutation(len(examples))[:PAIRS].tolist())]
+    firsts, seconds = [example.texts[0] for example in chosen], [example.texts[1] for example in chosen]
+    vectors = encoder.encode([*firsts, *seconds])
+    left, right = vectors[: len(chosen)], vectors[len(chosen) :]
+    cosines = similarity_pairwise(left, right, metric="cosine")
+    # every row's second text with the first text of the row before: a partner by chance
+    by_chance = similarity_pairwise(np.roll(left, 1, axis=0), right, metric="cosine") if len(chosen) > 1 else cosines[:0]
+    middle = _middle(chosen)
+    high = [example.label is None or example.label >= middle for example in chosen]
+    alike = tuple(float(value) for value, is_high in zip(cosines, high, strict=True) if is_high)
+    unlike = tuple(float(value) for value, is_high in zip(cosines, high, strict=True) if not is_high)
+    return Spread(alike, unlike, tuple(float(value) for value in by_chance))
+
+
+def training_report(log: TrainingLog, spread: Spread, *, title: str, said: Sequence[str], facts: Sequence[tuple[str, object]]) -> str:
+    """Return the page."""
+    parts = [table(["what", "value"], facts)]
+    parts += [text(line, tag="li") for line in said]
+    warning = spread.warning()
+    if warning:
+        parts.append(text(warning, style="warning"))
+    stages = sorted({entry.stage for entry in log.steps})
+    losses = [_line(f"stage {stage + 1}", [(entry.step, entry.loss) for entry in log.steps if entry.stage == stage]) for stage in stages]
+    parts += [text("Loss", tag="h2"), line_chart(losses, title="Loss", x_title="step", y_title="loss")]
+    if log.evaluations:
+        curves = [
+            _line(f"stage {stage + 1}", [(entry.step, entry.score) for entry in log.evaluations if entry.stage == stage]) for stage in stages
+        ]
+        metric = log.evaluations[-1].metric
+        parts += [text("Dev score", tag="h2"), line_chart(curves, title="Dev score", x_title="step", y_title=metric)]
+        rows = [(entry.stage + 1, entry.step, entry.metric, entry.score) for entry in log.evaluations]
+        parts.append(table(["stage", "step", "metric", "score"], rows))
+    groups = [Bars("random pairs", spread.random), Bars("alike", spread.alike)]
+    groups += [Bars("less alike", spread.unlike)] if spread.unlike else []
+    parts += [text("Cosines", tag="h2"), histogram(groups, title="Cosines of pairs", x_title="cosine", bounds=(-1.0, 1.0))]
+    return page(title, parts)
+
+
+def _line(name: str, points: Sequence[tuple[int, float]]) -> Line:
+    return Line(name, [float(step) for step, _ in points], [value for _, value in points])
+
+
+def _middle(examples: Sequence[Example]) -> float:
+    labels = [example.label for example in examples if example.label is not None]
+    return (min(labels) + max(labels)) / 2 if labels else 0.0

@@ -1,0 +1,121 @@
+"""Findings in data files that were made to have them."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+
+import pytest
+
+from munjang.evaluate.datasets.read import ReadOptions
+from munjang.evaluate.lint import lint_files
+
+
+def _write(path, rows, header=("sentence1", "sentence2", "label")):
+    path.write_text("\n".join("\t".join(row) for row in [header, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def _checks(report):
+    return {found.check: found for found in report.findings}
+
+
+def _good(n=40):
+    same = [(f"number {i} is here", f"number {i} is here now", "1") for i in range(n // 2)]
+    return same + [(f"cup {i} on a shelf", f"dog {i} under one tree", "0") for i in range(n // 2)]
+
+
+def test_good_data_has_no_findings(tmp_path):
+    report = lint_files(_write(tmp_path / "a.tsv", _good()))
+    assert report.findings == ()
+    assert report.worst is None
+    assert report.rows == (40,)
+
+
+def test_inverted_labels_are_found_in_two_ways(tmp_path):
+    rows = [(a, b, "0" if label == "1" else "1") for a, b, label in _good()] + [("same", "same", "0"), ("twin", "twin", "0")]
+    report = lint_files(_write(tmp_path / "a.tsv", rows))
+    kinds = [(found.check, found.severity) for found in report.findings]
+    assert ("inverted-labels", "error") in kinds
+    assert ("inverted-labels", "warning") in kinds
+    assert report.findings[0].examples[0] == "a.tsv line 42"
+    assert report.worst == "error"
+
+
+def test_repeats_and_contradictions_are_told_apart(tmp_path):
+    rows = [*_good(), ("apple pie", "pear cake", "1"), ("Pear  cake", "apple pie", "1"), ("up", "down", "0"), ("down", "up", "1")]
+    found = _checks(lint_files(_write(tmp_path / "a.tsv", rows)))
+    assert found["duplicates"].count == 1
+    assert found["duplicates"].examples == ("a.tsv line 43",)
+    assert found["contradictory-duplicates"].examples == ("a.tsv line 44 and a.tsv line 45",)
+
+
+def test_bad_rows_are_all_listed_by_line(tmp_path):
+    rows = [*_good(), ("only one column",), ("a", "", "1")]
+    found = _checks(lint_files(_write(tmp_path / "a.tsv", rows)))["bad-rows"]
+    assert found.count == 2
+    assert found.severity == "error"
+    assert {"line 42", "line 43"} == {" ".join(example.split(":")[0].split()[1:]) for example in found.examples}
+
+
+def test_scores_beyond_and_far_below_the_scale_are_found(tmp_path):
+    rows = [(f"a {i}", f"b {i}", str(i / 40)) for i in range(40)]
+    small = lint_files(_write(tmp_path / "a.tsv", rows, ("sentence1", "sentence2", "score")), options=ReadOptions(scale=(0, 5)))
+    assert _checks(small)["scale"].severity == "warning"
+    large = lint_files(_write(tmp_path / "b.tsv", [*rows, ("x", "y", "7")], ("sentence1", "sentence2", "score")))
+    assert _checks(large)["bad-rows"].count == 1
+
+
+def test_one_class_wordless_long_and_foreign_rows_are_found(tmp_path):
+    rows = [(f"word {i} here", f"other {i} there", "1") for i in range(30)] + [
+        ("...", "!?", "1"),
+        ("가나다 라마", "바사", "1"),
+        ("x" * 5000, "y", "1"),
+    ]
+    found = _checks(lint_files(_write(tmp_path / "a.tsv", rows)))
+    assert found["one-class"].severity == "error"
+    assert found["wordless"].examples == ("a.tsv line 32",)
+    assert found["language-mix"].examples == ("a.tsv line 33",)
+    assert found["long-texts"].examples == ("a.tsv line 34",)
+
+
+def test_overlap_of_train_and_test_is_found_in_every_form(tmp_path):
+    nfc = "한국어 문장 하나", "다른 문장 하나"
+    train = [
+        *_good(),
+        (*nfc, "1"),
+        ("left side", "right side", "0"),
+        ("the quick brown fox jumps over the dog", "a completely other sentence", "0"),
+    ]
+    test = [
+        ("cup 3 on a shelf", "dog 3 under one tree", "0"),
+        (unicodedata.normalize("NFD", nfc[0]), nfc[1].upper() + " ", "1"),
+        ("right side", "left side", "0"),
+        ("the quick brown fox jumps over the dogs", "a completely other sentence", "0"),
+        ("cup 5 on a shelf", "nothing like it", "0"),
+        ("all new words", "never seen before", "1"),
+    ]
+    report = lint_files(_write(tmp_path / "train.tsv", train), _write(tmp_path / "test.tsv", test))
+    found = {check: one for check, one in _checks(report).items() if check.startswith("overlap")}
+    assert {check: one.count for check, one in found.items()} == {
+        "overlap-exact": 1,
+        "overlap-normalised": 1,
+        "overlap-swapped": 1,
+        "overlap-near": 1,
+        "overlap-sentence": 2,
+    }
+    assert found["overlap-exact"].examples == ("test.tsv line 2 = train.tsv line 25",)
+
+
+def test_the_report_is_json(tmp_path):
+    body = lint_files(_write(tmp_path / "a.tsv", [*_good(), ("up", "up", "0")])).to_json()
+    assert json.loads(json.dumps(body, allow_nan=False)) == body
+    assert body["findings"][0]["advice"]
+
+
+def test_the_korean_question_pairs_show_their_inverted_labels(shared_data):
+    file = shared_data / "question-pair-ko" / "train.txt.gz"
+    raw = lint_files(file, options=ReadOptions(labels={"0": "0", "1": "1"}))
+    assert raw.findings[0].check == "inverted-labels"
+    assert raw.findings[0].count == pytest.approx(759)
+    assert "inverted-labels" not in _checks(lint_files(file))

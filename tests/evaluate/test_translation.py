@@ -1,0 +1,33 @@
+"""Translation retrieval against sentence-transformers' own evaluator."""
+
+from __future__ import annotations
+
+import pytest
+
+from munjang.errors import InputError
+from munjang.evaluate.datasets.rows import TextPair
+from munjang.evaluate.translation import evaluate_translation, score_translation
+
+
+def test_accuracy_equals_sentence_transformers(minilm, sentences):
+    from sentence_transformers.sentence_transformer.evaluation import TranslationEvaluator
+
+    source = [s.replace("reading", "scanning").replace("river", "stream").replace("old", "young") for s in sentences]
+    theirs = TranslationEvaluator(source, sentences)(minilm)
+    ours = evaluate_translation(minilm, [TextPair(a, b) for a, b in zip(source, sentences, strict=True)], resamples=50)
+    for name in ("src2trg_accuracy", "trg2src_accuracy", "mean_accuracy"):
+        assert getattr(ours, name) == pytest.approx(theirs[name], abs=1e-9)
+
+
+def test_a_repeated_sentence_counts_as_found(words):
+    pairs = [TextPair("one", "one"), TextPair("one", "one"), TextPair("two", "two")]
+    assert evaluate_translation(words, pairs, resamples=20).mean_accuracy == 1.0
+    vectors = words.encode(["one", "one", "two"])
+    assert score_translation(vectors, vectors, resamples=0).mean_accuracy == pytest.approx(2 / 3)
+
+
+def test_no_pairs_and_unequal_sides_are_refused(words):
+    with pytest.raises(InputError, match="no sentence pairs"):
+        evaluate_translation(words, [])
+    with pytest.raises(InputError, match="1 source vectors against 2"):
+        score_translation(words.encode(["a"]), words.encode(["a", "b"]))

@@ -1,0 +1,108 @@
+"""Searching compressed vectors: recall against the exact answer on vectors that come in clusters, as those of texts do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from munjang.errors import UsageError
+from munjang.vectors.compressed import hamming, top_k_binary, top_k_int8
+from munjang.vectors.quantize import dequantize, quantize, ranges_of
+from munjang.vectors.similarity import normalize
+from munjang.vectors.topk import top_k
+
+K = 10
+
+
+def clustered(n: int, *, clusters: int = 60, d: int = 256, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    middles = np.random.default_rng(99).standard_normal((clusters, d))
+    return normalize(middles[rng.integers(0, clusters, n)] + 0.6 * rng.standard_normal((n, d)))
+
+
+CORPUS = clustered(3000)
+QUERIES = clustered(80, seed=1)
+
+
+def recall(indices: np.ndarray) -> float:
+    exact = top_k(QUERIES, CORPUS, k=K)[1]
+    return float(np.mean([len(set(found) & set(wanted)) / K for found, wanted in zip(indices, exact, strict=True)]))
+
+
+@pytest.mark.parametrize("dimension", [3, 64, 100, 384])
+def test_hamming_equals_scipy(dimension: int) -> None:
+    a, b = (np.random.default_rng(seed).standard_normal((n, dimension)) for seed, n in ((0, 7), (1, 23)))
+    expected = np.rint(cdist(a > 0, b > 0, "hamming") * dimension)
+    assert np.array_equal(hamming(quantize(a, "ubinary"), quantize(b, "ubinary")), expected)
+    assert np.array_equal(hamming(quantize(a, "binary"), quantize(b, "ubinary")), expected)
+
+
+@pytest.mark.parametrize("precision", ["int8", "uint8"])
+@pytest.mark.parametrize("calibrated", [True, False])
+def test_int8_search_finds_nearly_all(precision: str, calibrated: bool) -> None:
+    ranges = ranges_of(CORPUS) if calibrated else None
+    compact = quantize(CORPUS, precision, ranges=ranges)
+    scores, indices = top_k_int8(QUERIES, compact, k=K, ranges=ranges, block=500)
+    assert recall(indices) > 0.95
+    assert np.array_equal(indices, top_k(QUERIES, dequantize(compact, ranges=ranges), k=K, block=500)[1])
+    np.testing.assert_allclose(scores, top_k(QUERIES, CORPUS, k=K)[0], atol=0.01)
+
+
+@pytest.mark.parametrize("precision", ["binary", "ubinary"])
+def test_one_bit_search_finds_more_the_better_it_is_rescored(precision: str) -> None:
+    bits = quantize(CORPUS, precision)
+    alone = recall(top_k_binary(QUERIES, bits, k=K)[1])
+    rescored = recall(top_k_binary(QUERIES, bits, k=K, rescore_vectors=CORPUS)[1])
+    widely = recall(top_k_binary(QUERIES, bits, k=K, rescore_vectors=CORPUS, multiplier=20)[1])
+    assert 0.3 < alone < rescored <= widely
+    assert rescored > 0.8
+    assert widely > 0.99
+
+
+def test_rescoring_everything_is_exact() -> None:
+    scores, indices = top_k_binary(QUERIES, quantize(CORPUS, "ubinary"), k=K, rescore_vectors=CORPUS, multiplier=300)
+    expected_scores, expected_indices = top_k(QUERIES, CORPUS, k=K)
+    assert np.array_equal(indices, expected_indices)
+    np.testing.assert_allclose(scores, expected_scores, atol=1e-6)
+
+
+def test_rescoring_vectors_may_be_int8_float16_or_fetched() -> None:
+    bits = quantize(CORPUS, "ubinary")
+    exact = top_k_binary(QUERIES, bits, k=K, rescore_vectors=CORPUS)[1]
+    fetched = top_k_binary(QUERIES, bits, k=K, rescore_vectors=lambda wanted: CORPUS[wanted])[1]
+    assert np.array_equal(fetched, exact)
+    ranges = ranges_of(CORPUS)
+    int8 = top_k_binary(QUERIES, bits, k=K, rescore_vectors=quantize(CORPUS, "int8", ranges=ranges), ranges=ranges)[1]
+    half = top_k_binary(QUERIES, bits, k=K, rescore_vectors=CORPUS.astype(np.float16))[1]
+    assert np.mean(int8 == exact) > 0.8
+    assert np.mean(half == exact) > 0.95
+
+
+def test_a_query_that_equals_its_bits_scores_one() -> None:
+    signs = np.sign(CORPUS[:5])
+    scores, indices = top_k_binary(signs, quantize(CORPUS, "ubinary"), k=1)
+    assert indices[:, 0].tolist() == [0, 1, 2, 3, 4]
+    np.testing.assert_allclose(scores[:, 0], 1, atol=1e-6)
+
+
+def test_equal_rows_come_by_lower_index_and_few_rows_are_all_returned() -> None:
+    bits = quantize(np.repeat(CORPUS[:2], 3, axis=0), "ubinary")
+    _, indices = top_k_binary(CORPUS[:1], bits, k=9)
+    assert indices.tolist() == [[0, 1, 2, 3, 4, 5]]
+    assert top_k_int8(CORPUS[0], quantize(CORPUS[:2], "int8"), k=9)[1].tolist() == [[0, 1]]
+    assert top_k_binary(CORPUS[0], bits[:0], k=9)[1].shape == (1, 0)
+
+
+def test_requests_that_make_no_sense_are_refused() -> None:
+    bits = quantize(CORPUS[:9], "ubinary")
+    with pytest.raises(UsageError, match="float32"):
+        top_k_binary(QUERIES, CORPUS, k=1)
+    with pytest.raises(UsageError, match="int8 or uint8"):
+        top_k_int8(QUERIES, CORPUS, k=1)
+    with pytest.raises(UsageError, match=r"\(9, 32\)"):
+        top_k_binary(QUERIES[:, :64], bits, k=1)
+    with pytest.raises(UsageError, match="one row per corpus row"):
+        top_k_binary(QUERIES, bits, k=1, rescore_vectors=CORPUS)
+    with pytest.raises(UsageError, match="multiplier is 0"):
+        top_k_binary(QUERIES, bits, k=1, multiplier=0)
