@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.conftest import TEXTS, Dense
 
 from munjang.models.long_text import TruncationWarning
 from munjang.models.sentence_encoder import SentenceEncoder
-from tests.conftest import TEXTS, Dense
 
 BOUND = 1e-5
 FAMILIES = ("bert", "roberta", "xlm-roberta", "electra", "distilbert", "mpnet")
@@ -45,7 +45,8 @@ CASES = [
 
 def name(case):
     family, pooling, modules, dialect = case
-    return "-".join([family, "+".join(pooling), *(str(m) if isinstance(m, str) else m.activation.rsplit(".", 1)[1] for m in modules), dialect])
+    kinds = [module if isinstance(module, str) else module.activation.rsplit(".", 1)[1] for module in modules]
+    return "-".join([family, "+".join(pooling), *kinds, dialect])
 
 
 def encoded(folder, texts=TEXTS, **options):

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.conftest import TEXTS, Dense, quiet, write_json, write_tokenizer
 
 from munjang.engine.folder import AssumptionWarning
 from munjang.models.long_text import TruncationWarning
 from munjang.models.registry import resolve
 from munjang.models.samples import load_samples
 from munjang.models.sentence_encoder import SentenceEncoder
-from tests.conftest import TEXTS, Dense, quiet, write_json, write_tokenizer
 
 BOUND = 1e-5
 STSB = Path(__file__).parents[2].parent / "shared/data/stsb-en"

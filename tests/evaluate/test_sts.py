@@ -67,7 +67,8 @@ def test_the_report_has_genres_intervals_and_the_worst_pairs(words, sentences):
 def test_the_json_has_the_promised_shape(words, sentences):
     body = evaluate_sts(words, _pairs(sentences), resamples=100, binary_at=0.4).to_json()
     assert body["n"] == 64
-    assert set(body["ci95"]) == {"pearson_cosine", "spearman_cosine"}
+    assert len(body["ci95"]) == 8
+    assert set(body["ci95"]) <= set(body)
     assert {"pearson_cosine", "spearman_cosine", "spearman_manhattan", "genres", "worst", "f1_cosine"} <= set(body)
     assert json.loads(json.dumps(body, allow_nan=False)) == body
 

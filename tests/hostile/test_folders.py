@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.conftest import write_json
 
 from munjang.errors import FolderError, MunjangError
 from munjang.models.sentence_encoder import SentenceEncoder
-from tests.conftest import write_json
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_overlapping_tensors_are_refused(folder):
         {"data_offsets": None},
         {"dtype": "I32"},
     ],
-    ids=str,
+    ids=lambda change: str(change)[:40],
 )
 def test_a_lying_header_is_refused(change, folder):
     rewrite_header(folder, lambda header: header[WORDS].update(change))
@@ -323,7 +323,7 @@ def test_a_hidden_size_nobody_has_allocates_nothing(folder):
         ("1_Pooling/config.json", {"pooling_mode": [["mean"]]}),
         ("1_Pooling/config.json", {"pooling_mode": {"mean": 1}}),
     ],
-    ids=str,
+    ids=lambda change: str(change)[:40],
 )
 def test_absurd_settings_are_refused(file, change, folder):
     edit(folder / file, **change)
@@ -349,7 +349,7 @@ def test_modules_in_an_impossible_order_are_refused(order, folder):
         {"module_input_name": "token_embeddings"},
         {"bias": True},
     ],
-    ids=str,
+    ids=lambda change: str(change)[:40],
 )
 def test_a_dense_module_that_does_not_fit_is_refused(change, tiny_folder, tmp_path):
     from tests.conftest import Dense
@@ -422,14 +422,14 @@ def test_a_vision_model_is_refused(folder):
 WATCHED = """
     import sys
     seen = []
-    quiet = {"open", "import", "marshal.loads", "compile", "exec", "os.listdir", "os.scandir", "object.__getattr__", "sys._getframe"}
-    watched = ("socket.", "subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.fork", "pty.", "ctypes.dlopen", "pickle.find_class", "urllib.", "ftplib.")
+    watched = ("socket.", "subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.fork", "pty.", "pickle.", "urllib.", "ftplib.")
     from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.errors import MunjangError
     import munjang.engine.transformer, munjang.text.tokenizer
     armed = [True]
     def hook(event, arguments):
-        if armed[0] and (event.startswith(watched) or (event == "import" and arguments[0] in ("evil", "torch", "transformers", "pickle_evil"))):
+        foreign = event == "import" and arguments[0] in ("evil", "torch", "transformers", "sentence_transformers")
+        if armed[0] and (event.startswith(watched) or foreign):
             seen.append(event)
     sys.addaudithook(hook)
     for path in sys.argv[1:]:

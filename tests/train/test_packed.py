@@ -57,7 +57,7 @@ def _padded(encoder: TrainableEncoder, ids: list[list[int]], mode: str) -> torch
     hidden = encoder.backbone(input_ids=table, attention_mask=mask).last_hidden_state
     from sentence_transformers.sentence_transformer.modules import Pooling
 
-    pooling = Pooling(32, pooling_mode=mode)
+    pooling = Pooling(32, pooling_mode={"mean_sqrt_len": "mean_sqrt_len_tokens"}.get(mode, mode))  # type: ignore[arg-type]
     return pooling({"token_embeddings": hidden, "attention_mask": mask})["sentence_embedding"]
 
 

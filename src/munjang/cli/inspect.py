@@ -31,7 +31,7 @@ app = new_app()
 )
 def inspect(
     first: Annotated[str, typer.Argument(metavar="SENTENCE", help='A sentence; "-" is standard input.')],
-    second: Annotated[str | None, typer.Argument(metavar="[SENTENCE]", help="Another, to compare with token by token.")] = None,
+    second: Annotated[str | None, typer.Argument(metavar="SENTENCE", help="Another, to compare with token by token.")] = None,
     output: OutputOption = None,
     model: ModelOption = None,
     as_json: JsonOption = False,

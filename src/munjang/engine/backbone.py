@@ -261,11 +261,11 @@ class _Reader:
 
     def tensor(self, name: str) -> Floats:
         try:
-            return self.weights[self.prefix + name]
+            return self.weights.floats(self.prefix + name)
         except KeyError:
             old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
             if self.prefix + old in self.weights:
-                return self.weights[self.prefix + old]
+                return self.weights.floats(self.prefix + old)
             raise FolderError(
                 f"{self.where}: the weights have no tensor {self.prefix + name!r}; this is not a {self.family} encoder"
             ) from None

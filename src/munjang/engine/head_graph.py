@@ -132,16 +132,18 @@ def _write_dense(pen: GraphPen, x: str, module: DenseModule, name: str, width: i
     expected = (module.out_features, module.in_features)
     if "linear.weight" not in weights or weights.shape("linear.weight") != expected or module.in_features != width:
         raise FolderError(f"{module.folder}: expected linear.weight of shape {(module.out_features, width)} for vectors of width {width}")
-    inputs = [x, pen.array(f"{name}.weight", weights["linear.weight"].T)]
+    inputs = [x, pen.array(f"{name}.weight", weights.floats("linear.weight").T)]
     if module.bias:
         if "linear.bias" not in weights or weights.shape("linear.bias") != (module.out_features,):
             raise FolderError(f"{module.folder}: expected linear.bias of shape ({module.out_features},)")
-        inputs.append(pen.array(f"{name}.bias", weights["linear.bias"]))
+        inputs.append(pen.array(f"{name}.bias", weights.floats("linear.bias")))
     y = write_activation(pen, pen.add("Gemm", inputs), module.activation)
     if not module.residual:
         return y
     if "residual.weight" in weights:
-        x = pen.add("MatMul", [x, pen.array(f"{name}.residual", weights["residual.weight"].T)])
+        if weights.shape("residual.weight") != expected:
+            raise FolderError(f"{module.folder}: expected residual.weight of shape {expected}")
+        x = pen.add("MatMul", [x, pen.array(f"{name}.residual", weights.floats("residual.weight").T)])
     return pen.add("Add", [y, x])
 
 
@@ -149,5 +151,5 @@ def _write_layer_norm(pen: GraphPen, x: str, module: LayerNormModule, name: str,
     weights = find_weights(module.folder)
     if any(part not in weights or weights.shape(part) != (width,) for part in ("norm.weight", "norm.bias")):
         raise FolderError(f"{module.folder}: expected norm.weight and norm.bias of shape ({width},)")
-    arrays = [pen.array(f"{name}.{part}", weights[part]) for part in ("norm.weight", "norm.bias")]
+    arrays = [pen.array(f"{name}.{part}", weights.floats(part)) for part in ("norm.weight", "norm.bias")]
     return pen.add("LayerNormalization", [x, *arrays], axis=-1, epsilon=LAYER_NORM_EPSILON)

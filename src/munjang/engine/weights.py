@@ -69,6 +69,14 @@ class Weights(Mapping[str, Floats]):
             raise FolderError(f"{path}: tensor {shown(name)} holds NaN or infinite values; the weights are damaged")
         return array
 
+    def floats(self, name: str) -> Floats:
+        """Return a tensor that must hold floating-point numbers."""
+        array = self[name]
+        if array.dtype != np.float32:
+            path, _, entry = self._maps[name]
+            raise FolderError(f"{path}: tensor {shown(name)} holds {entry.dtype}, expected floating-point numbers")
+        return array
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._maps)
 
@@ -153,7 +161,9 @@ def _entry(path: Path, name: str, value: Any, data_start: int) -> _Entry:
     whole = all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in (*shape, start, stop))
     if dtype not in _DTYPES:
         raise FolderError(f"{path}: tensor {shown(name)} has dtype {shown(dtype)}, expected one of {', '.join(_DTYPES)}")
-    if not whole or len(shape) > MAX_DIMENSIONS or prod(shape) * _DTYPES[dtype].itemsize != stop - start:
+    itemsize = _DTYPES[dtype].itemsize
+    possible = whole and len(shape) <= MAX_DIMENSIONS and prod(n or 1 for n in shape) * itemsize <= LIMITS.max_weights_bytes
+    if not possible or prod(shape) * itemsize != stop - start:
         raise FolderError(f"{path}: tensor {shown(name)} declares a shape that does not fit its bytes")
     return _Entry(dtype, shape, data_start + start, data_start + stop)
 

@@ -62,10 +62,20 @@ def bootstrap_interval(statistic: Resampled, n: int, *, resamples: int = RESAMPL
     >>> bootstrap_interval(of_mean([0.0, 1.0, 1.0, 1.0]), 4, resamples=1000)
     Interval(low=0.25, high=1.0, level=0.95)
     """
+    return bootstrap_intervals({"it": statistic}, n, resamples=resamples, seed=seed, level=level)["it"]
+
+
+def bootstrap_intervals(
+    statistics: Mapping[str, Resampled], n: int, *, resamples: int = RESAMPLES, seed: int = 0, level: float = 0.95
+) -> dict[str, Interval]:
+    """Return the interval of each named statistic, all from the same resampled rows, each as `bootstrap_interval` gives it alone."""
     if n == 0:
-        return Interval(math.nan, math.nan, level)
-    values = np.concatenate([statistic(counts_BN) for counts_BN in _draws(n, resamples, seed)])
-    return _interval(values, level)
+        return dict.fromkeys(statistics, Interval(math.nan, math.nan, level))
+    values: dict[str, list[FloatArray]] = {name: [] for name in statistics}
+    for counts_BN in _draws(n, resamples, seed):
+        for name, statistic in statistics.items():
+            values[name].append(statistic(counts_BN))
+    return {name: _interval(np.concatenate(parts), level) for name, parts in values.items()}
 
 
 def mean_intervals(columns: Mapping[str, ArrayLike], *, resamples: int = RESAMPLES, seed: int = 0) -> dict[str, Interval]:

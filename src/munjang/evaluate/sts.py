@@ -7,7 +7,7 @@ EmbeddingSimilarityEvaluator (`pearson_cosine`, …, `spearman_manhattan`); Eucl
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from munjang.errors import InputError
-from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_interval, of_pearson, of_spearman
+from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_intervals, of_pearson, of_spearman
 from munjang.evaluate.classification import BestF1, best_f1
 from munjang.evaluate.correlation import pearson, ranks, spearman
 from munjang.evaluate.datasets.rows import ScoredPair
@@ -107,7 +107,7 @@ def score_sts(
     return StsResult(
         n=int(truth.size),
         scores=scores,
-        ci95=_intervals(cosines, truth, resamples, seed) if resamples else {},
+        ci95=_intervals(found, truth, resamples, seed) if resamples else {},
         cosines=cosines,
         genres=_genres(cosines, truth, pairs),
         worst=_worst(cosines, truth, pairs, worst),
@@ -121,9 +121,10 @@ def encode_sides(encoder: Encoder, a: Sequence[str], b: Sequence[str]) -> tuple[
     return both[: len(a)], both[len(a) :]
 
 
-def _intervals(cosines: FloatArray, gold: FloatArray, resamples: int, seed: int) -> dict[str, Interval]:
-    made = {"pearson_cosine": of_pearson(cosines, gold), "spearman_cosine": of_spearman(cosines, gold)}
-    return {name: bootstrap_interval(statistic, gold.size, resamples=resamples, seed=seed) for name, statistic in made.items()}
+def _intervals(found: Mapping[Metric, FloatArray], gold: FloatArray, resamples: int, seed: int) -> dict[str, Interval]:
+    made = {f"pearson_{metric}": of_pearson(scores, gold) for metric, scores in found.items()}
+    made |= {f"spearman_{metric}": of_spearman(scores, gold) for metric, scores in found.items()}
+    return bootstrap_intervals(made, gold.size, resamples=resamples, seed=seed)
 
 
 def _genres(cosines: FloatArray, gold: FloatArray, pairs: Sequence[ScoredPair]) -> tuple[GenreScores, ...]:

@@ -52,9 +52,9 @@ def resolve(name: str | Path | None = None) -> Found:
     if name is None:
         return _default()
     text = str(name)
+    path = _path(text)
     if (BUNDLED / text / "config.json").is_file() and Path(text).name == text:
         return Found(text, BUNDLED / text, "bundled")
-    path = _path(text)
     if path.exists():
         return Found(path.name or text, path, "path")
     if not path.is_absolute() and ".." not in path.parts and (models_home() / path).is_dir():

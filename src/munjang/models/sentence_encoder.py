@@ -383,8 +383,9 @@ def _limit(folder: ModelFolder, tokenizer: Tokenizer, engine: Engine, asked: int
 
 
 def _check_vocabulary(folder: ModelFolder, tokenizer: Tokenizer, engine: Engine) -> None:
-    if tokenizer.highest_id >= engine.vocabulary_size:
+    highest = max(tokenizer.highest_id, *tokenizer.wrap([]), 0)
+    if highest >= engine.vocabulary_size:
         raise FolderError(
-            f"{folder.path}: the tokenizer has ids up to {tokenizer.highest_id:,}, the weights know {engine.vocabulary_size:,} pieces; "
+            f"{folder.path}: the tokenizer has ids up to {highest:,}, the weights know {engine.vocabulary_size:,} pieces; "
             "they do not belong together"
         )

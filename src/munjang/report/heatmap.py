@@ -82,7 +82,10 @@ def heatmap_svg(values_NM: Floats, rows: Sequence[str], columns: Sequence[str], 
         y = top + CELL_HEIGHT * number + CELL_HEIGHT // 2 + 5
         parts.append(f'<text x="{left - 8}" y="{y}" text-anchor="end">{escape(shorten(name))}</text>')
     for row, name in enumerate(rows):
-        parts += [_cell(values_NM[row, column], name, other, left, top, row, column, scale) for column, other in enumerate(columns)]
+        for column, other in enumerate(columns):
+            value = float(values_NM[row, column])
+            says = f"{shorten(name)} · {shorten(other)}: {value:.3f}"
+            parts.append(_cell(value, says, x=left + CELL_WIDTH * column, y=top + CELL_HEIGHT * row, scale=scale))
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
@@ -108,13 +111,12 @@ def columns_of(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(ch) in "WF" else 0 if unicodedata.combining(ch) else 1 for ch in text)
 
 
-def _cell(value: float, row_name: str, column_name: str, left: int, top: int, row: int, column: int, scale: Scale) -> str:
-    background = colour(scale.share(float(value)))
-    x, y = left + CELL_WIDTH * column, top + CELL_HEIGHT * row
+def _cell(value: float, says: str, *, x: int, y: int, scale: Scale) -> str:
+    background = colour(scale.share(value))
+    size = f'width="{CELL_WIDTH - 1}" height="{CELL_HEIGHT - 1}"'
     middle = f'x="{x + CELL_WIDTH // 2}" y="{y + CELL_HEIGHT // 2 + 4}" text-anchor="middle"'
-    says = escape(f"{shorten(row_name)} · {shorten(column_name)}: {value:.3f}")
     return (
-        f'<g><title>{says}</title><rect x="{x}" y="{y}" width="{CELL_WIDTH - 1}" height="{CELL_HEIGHT - 1}" fill="{_hex(background)}"/>'
+        f'<g><title>{escape(says)}</title><rect x="{x}" y="{y}" {size} fill="{_hex(background)}"/>'
         f'<text {middle} font-size="11" fill="{_hex(ink_on(background))}">{value:.2f}</text></g>'
     )
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape as _escape
 
-FONTS = "system-ui, -apple-system, 'Segoe UI', 'Apple SD Gothic Neo', 'Malgun Gothic', 'Noto Sans KR', 'Noto Sans CJK KR', NanumGothic, sans-serif"
+_SYSTEM_FONTS = "system-ui, -apple-system, 'Segoe UI'"
+_KOREAN_FONTS = "'Apple SD Gothic Neo', 'Malgun Gothic', 'Noto Sans KR', 'Noto Sans CJK KR', NanumGothic"
+FONTS = f"{_SYSTEM_FONTS}, {_KOREAN_FONTS}, sans-serif"
 """Korean fonts of every system stand before the last resort."""
 
 _STYLE = f"""

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import torch
 
 from munjang.engine.modules import Pooling
 from munjang.models.registry import resolve
+from munjang.train.durable import write_file
 from munjang.train.encoder import MAX_LENGTH, TextSettings, TrainableEncoder
 from munjang.train.examples import read_examples
 from munjang.train.load import EncoderOptions, load_encoder, set_dropout
 from munjang.train.recipe import Recipe
-from munjang.train.scratch import make_backbone, make_tokenizer
+from munjang.train.scratch import ScratchRecipe, make_backbone, make_tokenizer, wrapped
 from munjang.train.tail import Dense, Normalize
 
 
-def build_encoder(recipe: Recipe) -> TrainableEncoder:
-    """Return the encoder that a recipe starts from; what is made fresh follows the recipe's seed."""
+def build_encoder(recipe: Recipe, *, keep: Path | None = None) -> TrainableEncoder:
+    """Return the encoder that a recipe starts from; what is made fresh follows the recipe's seed.
+
+    A tokenizer made from the data is kept in the folder `keep`, and taken from there the next time.
+    """
     torch.manual_seed(recipe.seed)
     model = recipe.model
     if model.scratch is None:
         options = EncoderOptions(pooling=model.pooling, max_length=model.max_length, normalize=model.normalize, dropout=model.dropout)
         encoder = load_encoder(resolve(model.base).path, replace(options, normalize=False) if model.dense else options)
     else:
-        encoder = _from_scratch(recipe)
+        encoder = _from_scratch(recipe, keep)
     if model.dense:
         encoder.tail.append(Dense(encoder.dimension, model.dense))
         if model.normalize:
@@ -32,18 +38,12 @@ def build_encoder(recipe: Recipe) -> TrainableEncoder:
     return encoder
 
 
-def _from_scratch(recipe: Recipe) -> TrainableEncoder:
+def _from_scratch(recipe: Recipe, keep: Path | None) -> TrainableEncoder:
     model = recipe.model
     assert model.scratch is not None
-    texts = [
-        text
-        for stage in recipe.stages
-        for source in stage.data
-        for example in read_examples(source, seed=recipe.seed).examples
-        for text in example.texts
-    ]
     length = min(model.max_length or MAX_LENGTH, model.scratch.positions)
-    tokenizer = make_tokenizer(model.scratch, texts, max_length=length)
+    tokenizer = _tokenizer(recipe, model.scratch, length, keep / "tokenizer.json" if keep else None)
+    torch.manual_seed(recipe.seed)
     backbone = make_backbone(model.scratch, len(tokenizer))
     pooling: Pooling = model.pooling or "mean"
     if model.dropout is not None:
@@ -53,3 +53,16 @@ def _from_scratch(recipe: Recipe) -> TrainableEncoder:
                 module.p = model.dropout
     tail = [Normalize()] if model.normalize and not model.dense else []
     return TrainableEncoder(backbone, tokenizer, modes=(pooling,), text=TextSettings(length), tail=tail)
+
+
+def _tokenizer(recipe: Recipe, scratch: ScratchRecipe, length: int, kept: Path | None) -> Any:
+    if kept is not None and kept.is_file():
+        from tokenizers import Tokenizer
+
+        return wrapped(Tokenizer.from_file(str(kept)), max_length=length)
+    sources = [source for stage in recipe.stages for source in stage.data]
+    found = [example for source in sources for example in read_examples(source, seed=recipe.seed).examples]
+    made = make_tokenizer(scratch, (text for example in found for text in example.texts), max_length=length)
+    if kept is not None:
+        write_file(kept, lambda path: made.backend_tokenizer.save(str(path)))
+    return made

@@ -58,7 +58,12 @@ class Trainer:
 
     def run(self) -> Outcome:
         """Train every stage that is not done yet."""
-        encoder = build_encoder(self.recipe).to(self.processes.device)
+        # the first process makes what is kept in the folder, the others find it there
+        if not self.processes.is_first:
+            self.processes.wait()
+        encoder = build_encoder(self.recipe, keep=self.folder).to(self.processes.device)
+        if self.processes.is_first:
+            self.processes.wait()
         stages = []
         for number in range(len(self.recipe.stages)):
             stages.append(self._stage(number, encoder))

@@ -6,6 +6,7 @@ In: texts and a `ScratchRecipe`. Out: a backbone and a tokenizer as transformers
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -51,33 +52,65 @@ def make_backbone(recipe: ScratchRecipe, pieces: int) -> Any:
 
 
 def make_tokenizer(recipe: ScratchRecipe, texts: Iterable[str], *, max_length: int) -> Any:
-    """Return a tokenizer trained on these texts."""
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+    """Return a tokenizer trained on these texts; the same texts give the same one."""
+    # a set's order would make the vocabulary differ from run to run
+    ordered = sorted(set(texts))
+    return wrapped(_wordpiece(recipe, ordered) if recipe.tokenizer == "wordpiece" else _unigram(recipe, ordered), max_length=max_length)
+
+
+def wrapped(tokenizer: Any, *, max_length: int) -> Any:
+    """Return a tokenizer of the tokenizers library as transformers has them."""
     from transformers import PreTrainedTokenizerFast
 
-    if recipe.tokenizer == "wordpiece":
-        made = Tokenizer(models.WordPiece(unk_token="[UNK]"))  # noqa: S106
-        made.normalizer = normalizers.BertNormalizer(lowercase=recipe.lowercase, strip_accents=False)
-        made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        made.decoder = decoders.WordPiece()
-        trainer = trainers.WordPieceTrainer(vocab_size=recipe.vocabulary, special_tokens=list(SPECIAL), show_progress=False)
-    else:
-        made = Tokenizer(models.Unigram())
-        steps = [normalizers.NFKC(), normalizers.Lowercase()] if recipe.lowercase else [normalizers.NFKC()]
-        made.normalizer = normalizers.Sequence(steps)
-        made.pre_tokenizer = pre_tokenizers.Metaspace()
-        made.decoder = decoders.Metaspace()
-        trainer = trainers.UnigramTrainer(
-            vocab_size=recipe.vocabulary,
-            special_tokens=list(SPECIAL),
-            unk_token="[UNK]",  # noqa: S106
-            show_progress=False,
-        )
-    # a set's order would make the vocabulary differ from run to run
-    made.train_from_iterator(sorted(set(texts)), trainer)
-    ids = {name: made.token_to_id(name) for name in ("[CLS]", "[SEP]")}
-    made.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=list(ids.items())
-    )
     names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), SPECIAL, strict=True))
-    return PreTrainedTokenizerFast(tokenizer_object=made, model_max_length=max_length, **names)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=max_length, **names)
+
+
+def _wordpiece(recipe: ScratchRecipe, texts: list[str]) -> Any:
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+    normalizer = normalizers.BertNormalizer(lowercase=recipe.lowercase, strip_accents=False)
+    splitter = pre_tokenizers.BertPreTokenizer()
+    draft = Tokenizer(models.WordPiece(unk_token="[UNK]"))  # noqa: S106
+    draft.normalizer, draft.pre_tokenizer = normalizer, splitter
+    # the library numbers inner letters in the order of a hash map, which then decides between merges of equal count; numbering them first
+    # makes the vocabulary the same every time
+    letters = sorted({letter for text in texts for letter in normalizer.normalize_str(text) if not letter.isspace()})
+    first = [*SPECIAL, *(f"##{letter}" for letter in letters)]
+    size = max(recipe.vocabulary, len(first) + len(letters))
+    draft.train_from_iterator(texts, trainers.WordPieceTrainer(vocab_size=size, special_tokens=first, show_progress=False))
+    made = Tokenizer(models.WordPiece(vocab=draft.get_vocab(), unk_token="[UNK]"))  # noqa: S106
+    made.normalizer, made.pre_tokenizer, made.decoder = normalizer, splitter, decoders.WordPiece()
+    return _with_special(made)
+
+
+def _unigram(recipe: ScratchRecipe, texts: list[str]) -> Any:
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+    normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()] if recipe.lowercase else [normalizers.NFKC()])
+    draft = Tokenizer(models.Unigram())
+    draft.normalizer, draft.pre_tokenizer = normalizer, pre_tokenizers.Metaspace()
+    trainer = trainers.UnigramTrainer(
+        vocab_size=recipe.vocabulary,
+        special_tokens=list(SPECIAL),
+        unk_token="[UNK]",  # noqa: S106
+        show_progress=False,
+    )
+    draft.train_from_iterator(texts, trainer)
+    pieces = json.loads(draft.to_str())["model"]["vocab"]
+    # sums in another order differ in the last digits: rounded, and sorted again, they are the same every time
+    learnt = sorted(((piece, round(score, 6)) for piece, score in pieces if piece not in SPECIAL), key=lambda item: (-item[1], item[0]))
+    made = Tokenizer(models.Unigram([*((name, 0.0) for name in SPECIAL), *learnt], unk_id=SPECIAL.index("[UNK]")))
+    made.normalizer, made.pre_tokenizer, made.decoder = normalizer, pre_tokenizers.Metaspace(), decoders.Metaspace()
+    return _with_special(made)
+
+
+def _with_special(tokenizer: Any) -> Any:
+    from tokenizers import processors
+
+    tokenizer.add_special_tokens(list(SPECIAL))
+    ids = [(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=ids
+    )
+    return tokenizer

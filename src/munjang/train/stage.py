@@ -16,7 +16,7 @@ from torch import Tensor
 from munjang.errors import InputError
 from munjang.train.encoder import TrainableEncoder
 from munjang.train.examples import DataSource, ExampleSet, read_examples
-from munjang.train.objectives import Objective, choose_objective, make_objective
+from munjang.train.objectives import OBJECTIVES, Objective, choose_objective, make_objective
 from munjang.train.recipe import StageRecipe
 from munjang.train.sampling import Batch, Sampled, plan_epoch
 from munjang.train.table import TokenTable
@@ -126,6 +126,7 @@ def prepare_stage(recipe: StageRecipe, encoder: TrainableEncoder, *, number: int
     for source, found in zip(recipe.data, sets, strict=True):
         key = (source.objective, repr(source.settings), found.classes, found.label_kind, found.columns)
         if key not in known:
+            _refuse_misfit(source.objective or recipe.objective, found)
             made, why = _objective(recipe, source, found, encoder.dimension)
             known[key] = len(objectives)
             objectives.append(made)
@@ -151,17 +152,21 @@ def _objective(recipe: StageRecipe, source: DataSource, found: ExampleSet, dimen
     return make_objective(name, settings, dimension=dimension, num_labels=classes), why
 
 
+def _refuse_misfit(name: str | None, found: ExampleSet) -> None:
+    needed = OBJECTIVES[name].label_kind if name in OBJECTIVES else None
+    fits = {"class": ("class", "binary"), "binary": ("binary",), "score": ("score", "binary")}.get(str(needed), ())
+    if needed is not None and found.label_kind is not None and found.label_kind not in fits:
+        raise InputError(
+            f"{found.source}: labels are of kind {found.label_kind!r}, objective {name!r} needs {needed!r}\n"
+            "  name another objective, or say label_range if the labels are scores"
+        )
+
+
 def _labels(found: ExampleSet, objective: Objective) -> Tensor | None:
     if objective.label_kind is None:
         return None
     if found.label_kind is None:
         raise InputError(f"{found.source}: has no labels, objective {objective.name!r} needs one of kind {objective.label_kind!r}")
-    fits = {"class": ("class", "binary"), "binary": ("binary",), "score": ("score", "binary")}.get(objective.label_kind, ())
-    if found.label_kind not in fits:
-        raise InputError(
-            f"{found.source}: labels are of kind {found.label_kind!r}, objective {objective.name!r} needs {objective.label_kind!r}\n"
-            "  name another objective, or say label_range if the labels are scores"
-        )
     kind = torch.long if objective.label_kind == "class" else torch.float32
     return torch.tensor([example.label for example in found.examples], dtype=torch.float32).to(kind)
 

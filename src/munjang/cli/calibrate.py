@@ -1,0 +1,141 @@
+"""`munjang calibrate`: labelled pairs and a model → what its cosine means on them: a probability, and the best threshold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from munjang.cli.data_options import (
+    ColumnOption,
+    FileArgument,
+    LabelOption,
+    LayoutOption,
+    ScaleOption,
+    SkipBadOption,
+    SplitOption,
+    facts_of,
+    located,
+    read_options,
+    tell,
+)
+from munjang.cli.options import ComputeOption, JsonOption, ModelOption, OutputOption, examples, new_app
+from munjang.cli.scores import check_output, hundred
+from munjang.cli.show import emit, print_facts, print_table
+from munjang.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from munjang.evaluate.calibrate import CalibrationReport
+    from munjang.evaluate.datasets.read import AnyDataset
+    from munjang.evaluate.inputs import FloatArray, IntArray
+
+STEPS = 9
+"""Rows of the table from score to probability."""
+
+app = new_app()
+
+
+@app.command(
+    epilog=examples(
+        "munjang calibrate my-pairs.csv --model my-model -o calibration.json",
+        "munjang calibrate klue-sts.csv --same-at 3 --method logistic",
+    )
+)
+def calibrate(
+    file: FileArgument,
+    model: ModelOption = None,
+    method: Annotated[
+        Literal["isotonic", "logistic"], typer.Option(help="Any rising curve (some hundred pairs), or a sigmoid (few pairs).")
+    ] = "isotonic",
+    same_at: Annotated[
+        float | None, typer.Option(help="For scored pairs: from this score up, in the file's scale, a pair is the same.")
+    ] = None,
+    layout: LayoutOption = None,
+    column: ColumnOption = None,
+    scale: ScaleOption = None,
+    label: LabelOption = None,
+    split: SplitOption = "test",
+    skip_bad: SkipBadOption = False,
+    compute: ComputeOption = "float32",
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what a cosine means on your own labelled pairs: probability and best threshold.
+
+    Errors are measured on held-out folds. -o writes the curve as JSON.
+    """
+    from munjang.cli.watched import load_watched
+    from munjang.evaluate import calibrate as library
+    from munjang.evaluate.datasets.read import read_any
+
+    check_output(output)
+    with located(file, split=split) as path:
+        data = read_any(path, read_options(layout=layout, columns=column, scale=scale, labels=label, skip_bad=skip_bad))
+    tell(data)
+    labels = _labels(data, same_at)
+    encoder = load_watched(model, compute=compute)
+    scores = _cosines(encoder, data)
+    report = library.calibrate(scores, labels, method=method)
+    of_model = {"model": encoder.name, "fingerprint": encoder.fingerprint}
+    if output is not None:
+        _write(output, {**report.calibration.to_json(), **of_model})
+    if as_json:
+        emit({**report.to_json(), **of_model, **facts_of(data)})
+    else:
+        _print(report, scores, output)
+
+
+def _labels(data: AnyDataset, same_at: float | None) -> IntArray:
+    """1 for same and 0 for different; graded scores are cut at `same_at`."""
+    import numpy as np
+
+    from munjang.evaluate.datasets.rows import LabelledPair, ScoredPair
+    from munjang.evaluate.pairs import binary_labels
+
+    scores = [row.score for row in data.rows if isinstance(row, ScoredPair)]
+    if scores:
+        low, high = data.scale or (0.0, 1.0)
+        if same_at is None:
+            raise UsageError(
+                f"{data.source}: graded scores from {low:g} to {high:g}\n  say with --same-at from which score a pair is the same"
+            )
+        return np.asarray([score >= (same_at - low) / (high - low) - 1e-9 for score in scores], dtype=np.int64)
+    if same_at is not None:
+        raise UsageError(f"{data.source}: --same-at cuts graded scores, and these pairs have labels")
+    labelled = [row for row in data.rows if isinstance(row, LabelledPair)]
+    if not labelled:
+        raise InputError(f"{data.source}: read as {data.layout}, expected pairs labelled same or different")
+    return binary_labels(labelled)
+
+
+def _cosines(encoder: Any, data: AnyDataset) -> FloatArray:
+    from munjang.evaluate.datasets.rows import LabelledPair, ScoredPair
+    from munjang.evaluate.similarities import pair_similarities
+    from munjang.evaluate.sts import encode_sides
+
+    rows = [row for row in data.rows if isinstance(row, LabelledPair | ScoredPair)]
+    return pair_similarities(*encode_sides(encoder, [row.a for row in rows], [row.b for row in rows]))
+
+
+def _write(output: Path, curve: dict[str, Any]) -> None:
+    from munjang.cli.whole_file import write_whole
+
+    write_whole(output, json.dumps(curve, indent=1, allow_nan=False) + "\n")
+
+
+def _print(report: CalibrationReport, scores: FloatArray, output: Path | None) -> None:
+    import numpy as np
+
+    steps = np.linspace(float(scores.min()), float(scores.max()), STEPS)
+    rows = [(f"{x:.2f}", f"{p:.2f}") for x, p in zip(steps, report.calibration.probability(steps), strict=True)]
+    print_table(("cosine", "probability of the same"), rows, right=("cosine", "probability of the same"))
+    facts = [
+        ("pairs", f"{report.n:,}, of which {report.positives:,} the same"),
+        ("call it the same", f"from cosine {report.calibration.threshold:.3f} (best F1)"),
+        ("F1 x 100", f"{hundred(report.f1)} on held-out folds"),
+        ("calibration error x 100", f"{hundred(report.ece)} on held-out folds (0: probabilities come true)"),
+        ("Brier x 100", f"{hundred(report.brier)} on held-out folds (0: certain and right)"),
+    ]
+    print_facts(facts + ([("written to", str(output))] if output else []))

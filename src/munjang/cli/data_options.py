@@ -1,0 +1,151 @@
+"""How a data set is named on the command line: the shared options, and the file that an argument leads to.
+
+Comes in: strings from the command line. Goes out: `ReadOptions` for `evaluate.datasets`, a path on disk, and notes on standard error on
+how the file was understood. Reading itself is `evaluate.datasets`'.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from munjang.cli.show import note, one_line
+from munjang.errors import InputError, UsageError, shown
+
+if TYPE_CHECKING:
+    from munjang.evaluate.datasets.read import ReadOptions
+    from munjang.evaluate.datasets.rows import Dataset, RetrievalTask
+
+FileArgument: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE", help='A data file (csv, tsv, jsonl, json, parquet, also gzipped), or its folder; "-" is standard input.'
+    ),
+]
+LayoutOption: TypeAlias = Annotated[
+    str | None, typer.Option("--layout", help="The layout's name, such as korsts, klue-sts, kornli or pawsx; without it, recognised.")
+]
+ColumnOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--column", metavar="ROLE=NAME", help="Which column is which, such as a=first; numbers from 0 where there is no header."),
+]
+ScaleOption: TypeAlias = Annotated[
+    tuple[float, float] | None, typer.Option("--scale", metavar="LOW HIGH", help="The range of the file's scores, such as 0 5.")
+]
+LabelOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--label", metavar="LABEL=same|different", help="What a label of the file means; give one for each label."),
+]
+SplitOption: TypeAlias = Annotated[str, typer.Option("--split", help="Which part of a folder: train, dev, test.")]
+SkipBadOption: TypeAlias = Annotated[bool, typer.Option("--skip-bad", help="Count broken rows and go on.")]
+ResamplesOption: TypeAlias = Annotated[
+    int, typer.Option("--resamples", min=0, help="Bootstrap resamples for the intervals; 0 leaves them out.")
+]
+
+MEANINGS = {"same": "1", "1": "1", "different": "0", "0": "0"}
+SHOWN_MESSAGES = 5
+SUFFIXES = ("csv", "tsv", "txt", "json", "jsonl", "ndjson", "parquet")
+MAGIC = ((b"PAR1", "parquet"), (b"{", "jsonl"), (b"[", "json"))
+"""The first bytes of what standard input may hold; anything else is a table, whose separator the reader finds out."""
+
+
+def read_options(
+    *,
+    layout: str | None = None,
+    columns: Sequence[str] | None = None,
+    scale: tuple[float, float] | None = None,
+    labels: Sequence[str] | None = None,
+    skip_bad: bool = False,
+) -> ReadOptions:
+    """Return what the caller said about a file, checked."""
+    from munjang.evaluate.datasets.read import ReadOptions
+
+    if layout is not None and columns:
+        raise UsageError("--layout and --column together, expected one of them\n  a layout names its own columns")
+    named = _assignments(columns or (), "--column", "a=sentence1")
+    by_role: dict[str, str | int] = {role: int(column) if column.isdecimal() else column for role, column in named.items()}
+    return ReadOptions(layout=layout, columns=by_role or None, scale=scale, labels=_meanings(labels), skip_bad=skip_bad)
+
+
+@contextmanager
+def located(file: str, *, split: str = "test") -> Iterator[Path]:
+    """Yield the path of a data file: the argument itself, one file of a folder, or standard input, kept on disk meanwhile."""
+    if file != "-":
+        path = Path(file)
+        yield _in_folder(path, split) if path.is_dir() else path
+        return
+    with tempfile.TemporaryDirectory(prefix="munjang-") as folder:
+        spool = Path(folder) / "stdin"
+        with spool.open("wb") as handle:
+            shutil.copyfileobj(sys.stdin.buffer, handle)
+        yield spool.rename(spool.with_suffix("." + _suffix_of(spool)))
+
+
+def tell(data: Dataset[Any] | RetrievalTask) -> None:
+    """Say on standard error how a data set was understood, what was left out and what is odd about it."""
+    from munjang.evaluate.datasets.rows import Dataset
+
+    if isinstance(data, Dataset):
+        scale = "" if data.scale is None else "; scores {:g} to {:g}".format(*data.scale)
+        note(one_line(f"{data.source}: {len(data):,} rows; {data.detected}{scale}"))
+        if data.skipped:
+            note(f"{len(data.skipped):,} rows left out")
+        for message in data.skipped[:SHOWN_MESSAGES]:
+            note(f"  {one_line(message)}")
+    else:
+        note(f"{one_line(data.source)}: {data.layout}, {len(data.corpus):,} documents, {len(data.judgements):,} judged queries")
+    for remark in data.notes:
+        note(one_line(remark))
+
+
+def facts_of(data: Dataset[Any]) -> dict[str, Any]:
+    """Return what a report says about its data."""
+    return {"file": data.source, "layout": data.layout, "skipped": len(data.skipped)}
+
+
+def _in_folder(folder: Path, split: str) -> Path:
+    """The one data file of a folder whose name holds the split's."""
+    from munjang.evaluate.datasets.opened import file_kind
+
+    files = sorted(path for path in folder.iterdir() if path.is_file() and file_kind(path) in SUFFIXES)
+    fitting = [path for path in files if split in path.name]
+    if len(fitting) == 1:
+        return fitting[0]
+    there = ", ".join(shown(path.name) for path in (fitting or files)[:10]) or "no data file"
+    raise InputError(
+        f"{folder}: {len(fitting)} data files named after {shown(split)}, expected one\n  there is {there}; name the file itself"
+    )
+
+
+def _suffix_of(path: Path) -> str:
+    from munjang.evaluate.datasets.opened import first_bytes
+
+    start = first_bytes(path, 64).removeprefix(b"\xef\xbb\xbf").lstrip()
+    return next((suffix for magic, suffix in MAGIC if start.startswith(magic)), "tsv")
+
+
+def _meanings(labels: Sequence[str] | None) -> Mapping[str, str] | None:
+    if not labels:
+        return None
+    named = _assignments(labels, "--label", "0=different")
+    wrong = next((meaning for meaning in named.values() if meaning not in MEANINGS), None)
+    if wrong is not None:
+        raise UsageError(f"--label: a label means {shown(wrong, 30)}, expected same or different")
+    return {label: MEANINGS[meaning] for label, meaning in named.items()}
+
+
+def _assignments(items: Sequence[str], option: str, example: str) -> dict[str, str]:
+    made: dict[str, str] = {}
+    for item in items:
+        name, sign, value = item.partition("=")
+        if not (sign and name.strip() and value.strip()):
+            raise UsageError(f"{option} {shown(item, 30)}, expected for example {option} {example}")
+        made[name.strip()] = value.strip()
+    return made

@@ -1,0 +1,267 @@
+"""`munjang evaluate`: a model and a labelled data set → scores with intervals. One sub-command per task.
+
+The tasks over rows are here, those over a corpus in `evaluate_search.py`. A command reads the file, hands the rows to `evaluate/`, and
+shows what comes back; no number is computed here.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from munjang.cli import evaluate_search
+from munjang.cli.data_options import (
+    ColumnOption,
+    FileArgument,
+    LabelOption,
+    LayoutOption,
+    ResamplesOption,
+    ScaleOption,
+    SkipBadOption,
+    SplitOption,
+    facts_of,
+    located,
+    read_options,
+    tell,
+)
+from munjang.cli.options import ComputeOption, JsonOption, ModelOption, OutputOption, examples, new_app
+from munjang.cli.scores import check_output, deliver, print_nli, print_pairs, print_scores, print_sts
+from munjang.errors import InputError, UsageError
+
+TASKS = ("sts", "pairs", "nli", "triplets", "retrieval", "rerank", "clustering", "translation")
+
+app = new_app()
+
+
+@app.callback(
+    invoke_without_command=True,
+    epilog=examples("munjang evaluate sts sts-test.tsv", "munjang evaluate retrieval beir-folder --model my-model --json"),
+)
+def evaluate(context: typer.Context) -> None:
+    """Score a model on a labelled data set.
+
+    Numbers are shown times 100, with 95 % bootstrap intervals; --json has them as they are.
+    """
+    if context.invoked_subcommand is None:
+        raise UsageError(f"no task named, expected one of {', '.join(TASKS)}\n  munjang evaluate --help says what each does")
+
+
+@app.command(
+    epilog=examples(
+        "munjang evaluate sts sts-test.tsv --model my-model",
+        "munjang evaluate sts pairs.csv --column a=left --column b=right --column score=rating --scale 1 7",
+    )
+)
+def sts(
+    file: FileArgument,
+    model: ModelOption = None,
+    worst: Annotated[int, typer.Option(min=0, help="How many of the worst pairs to show.")] = 10,
+    same_at: Annotated[
+        float | None, typer.Option(help="Also the best F1 at telling pairs from this score up, in the file's scale (KLUE-STS: 3).")
+    ] = None,
+    layout: LayoutOption = None,
+    column: ColumnOption = None,
+    scale: ScaleOption = None,
+    split: SplitOption = "test",
+    skip_bad: SkipBadOption = False,
+    resamples: ResamplesOption = 10_000,
+    compute: ComputeOption = "float32",
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Correlate cosine, dot product and distances with people's scores of similarity.
+
+    The eight numbers of sentence-transformers, per genre where the file has genres, and the pairs the model gets most wrong.
+    """
+    from munjang.cli.watched import load_watched
+    from munjang.evaluate.datasets.read import read_scored_pairs
+    from munjang.evaluate.sts import evaluate_sts
+
+    check_output(output)
+    with located(file, split=split) as path:
+        data = read_scored_pairs(path, read_options(layout=layout, columns=column, scale=scale, skip_bad=skip_bad))
+    tell(data)
+    low, high = data.scale or (0.0, 1.0)
+    cut = None if same_at is None else (same_at - low) / (high - low)
+    encoder = load_watched(model, compute=compute)
+    found = evaluate_sts(encoder, data.rows, worst=worst, binary_at=cut, resamples=resamples)
+    deliver({**found.to_json(), "model": encoder.name, **facts_of(data)}, output=output, as_json=as_json)
+    if not as_json:
+        print_sts(found, (low, high))
+
+
+@app.command(epilog=examples("munjang evaluate pairs test.tsv", "munjang evaluate pairs mine.csv --label yes=same --label no=different"))
+def pairs(
+    file: FileArgument,
+    model: ModelOption = None,
+    layout: LayoutOption = None,
+    column: ColumnOption = None,
+    label: LabelOption = None,
+    split: SplitOption = "test",
+    skip_bad: SkipBadOption = False,
+    resamples: ResamplesOption = 1_000,
+    compute: ComputeOption = "float32",
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell same from different: accuracy, F1, average precision and the best threshold.
+
+    The threshold is chosen on the same rows, which flatters it; `munjang calibrate` measures it on held-out rows.
+    """
+    from munjang.cli.watched import load_watched
+    from munjang.evaluate.datasets.read import read_labelled_pairs
+    from munjang.evaluate.pairs import binary_labels, evaluate_pairs
+
+    check_output(output)
+    with located(file, split=split) as path:
+        data = read_labelled_pairs(path, read_options(layout=layout, columns=column, labels=label, skip_bad=skip_bad))
+    tell(data)
+    binary_labels(data.rows)  # refuses other labels before the model works
+    encoder = load_watched(model, compute=compute)
+    found = evaluate_pairs(encoder, data.rows, resamples=resamples)
+    deliver({**found.to_json(), "model": encoder.name, **facts_of(data)}, output=output, as_json=as_json)
+    if not as_json:
+        print_pairs(found)
+
+
+@app.command(epilog=examples("munjang evaluate nli dev.tsv --predictions predicted.txt"))
+def nli(
+    file: FileArgument,
+    predictions: Annotated[str | None, typer.Option(help="Labels predicted elsewhere, one a line, in the file's order.")] = None,
+    model: ModelOption = None,
+    layout: LayoutOption = None,
+    column: ColumnOption = None,
+    split: SplitOption = "test",
+    skip_bad: SkipBadOption = False,
+    resamples: ResamplesOption = 10_000,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Score predicted entailment, neutral and contradiction: accuracy, macro F1, confusion.
+
+    Rows without a gold label ("-") are left out and have no line in the predictions.
+    """
+    from munjang.evaluate.datasets.opened import whole_text
+    from munjang.evaluate.datasets.read import read_labelled_pairs
+    from munjang.evaluate.nli import score_nli
+
+    if predictions is None or model is not None:
+        raise UsageError(
+            "a sentence encoder gives vectors, not labels: nli needs a cross-encoder or another classifier\n"
+            '  Munjang does not run them yet (training with kind = "cross" will make them); '
+            "score labels predicted elsewhere with --predictions FILE"
+        )
+    check_output(output)
+    with located(file, split=split) as path:
+        data = read_labelled_pairs(path, read_options(layout=layout, columns=column, skip_bad=skip_bad))
+    tell(data)
+    predicted = [line.strip() for line in whole_text(predictions).strip().splitlines()]
+    if len(predicted) != len(data) or not predicted:
+        raise InputError(
+            f"{predictions}: {len(predicted):,} predictions, expected {len(data):,}, one for each labelled row of {data.source}"
+        )
+    found = score_nli(predicted, [row.label for row in data.rows], resamples=resamples)
+    deliver({**found.to_json(), **facts_of(data)}, output=output, as_json=as_json)
+    if not as_json:
+        print_nli(found)
+
+
+@app.command(epilog=examples("munjang evaluate triplets triplets.jsonl --model my-model"))
+def triplets(
+    file: FileArgument,
+    model: ModelOption = None,
+    margin: Annotated[float, typer.Option(help="How much nearer the positive must be.")] = 0.0,
+    layout: LayoutOption = None,
+    column: ColumnOption = None,
+    split: SplitOption = "test",
+    skip_bad: SkipBadOption = False,
+    resamples: ResamplesOption = 10_000,
+    compute: ComputeOption = "float32",
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Count how often the positive is nearer to the anchor than the negative."""
+    from munjang.cli.watched import load_watched
+    from munjang.evaluate.datasets.read import read_triplets
+    from munjang.evaluate.triplets import evaluate_triplets
+
+    check_output(output)
+    with located(file, split=split) as path:
+        data = read_triplets(path, read_options(layout=layout, columns=column, skip_bad=skip_bad))
+    tell(data)
+    encoder = load_watched(model, compute=compute)
+    found = evaluate_triplets(encoder, data.rows, margin=margin, resamples=resamples)
+    deliver({**found.to_json(), "model": encoder.name, **facts_of(data)}, output=output, as_json=as_json)
+    if not as_json:
+        print_scores(found.scores, found.ci95)
+
+
+@app.command(epilog=examples("munjang evaluate clustering bills.tsv --seeds 5"))
+def clustering(
+    file: FileArgument,
+    model: ModelOption = None,
+    k: Annotated[int | None, typer.Option("-k", min=1, help="Clusters; without it, as many as there are classes.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many starts of k-means to average.")] = 3,
+    layout: LayoutOption = None,
+    column: ColumnOption = None,
+    split: SplitOption = "test",
+    skip_bad: SkipBadOption = False,
+    compute: ComputeOption = "float32",
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find known classes again with k-means: V-measure, ARI, NMI, purity."""
+    from munjang.cli.watched import load_watched
+    from munjang.evaluate.clustering import evaluate_clustering
+    from munjang.evaluate.datasets.read import read_labelled_texts
+
+    check_output(output)
+    with located(file, split=split) as path:
+        data = read_labelled_texts(path, read_options(layout=layout, columns=column, skip_bad=skip_bad))
+    tell(data)
+    encoder = load_watched(model, compute=compute)
+    found = evaluate_clustering(encoder, data.rows, k=k, seeds=range(seeds))
+    deliver({**found.to_json(), "model": encoder.name, **facts_of(data)}, output=output, as_json=as_json)
+    if not as_json:
+        print_scores({**found.scores, "v_measure_sd": found.v_measure_sd}, {})
+
+
+@app.command(epilog=examples("munjang evaluate translation pairs.tsv", "munjang evaluate translation news.ko news.en"))
+def translation(
+    file: FileArgument,
+    other: Annotated[
+        str | None, typer.Argument(metavar="[FILE]", help="The translations, where both files hold a sentence a line.")
+    ] = None,
+    model: ModelOption = None,
+    layout: LayoutOption = None,
+    column: ColumnOption = None,
+    split: SplitOption = "test",
+    skip_bad: SkipBadOption = False,
+    resamples: ResamplesOption = 10_000,
+    compute: ComputeOption = "float32",
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Count how often a sentence finds its translation among all, both ways."""
+    from munjang.cli.watched import load_watched
+    from munjang.evaluate.datasets.parallel import read_parallel
+    from munjang.evaluate.datasets.read import read_text_pairs
+    from munjang.evaluate.translation import evaluate_translation
+
+    check_output(output)
+    if other is not None:
+        data = read_parallel(file, other, skip_bad=skip_bad)
+    else:
+        with located(file, split=split) as path:
+            data = read_text_pairs(path, read_options(layout=layout, columns=column, skip_bad=skip_bad))
+    tell(data)
+    encoder = load_watched(model, compute=compute)
+    found = evaluate_translation(encoder, data.rows, resamples=resamples)
+    deliver({**found.to_json(), "model": encoder.name, **facts_of(data)}, output=output, as_json=as_json)
+    if not as_json:
+        names = ("src2trg_accuracy", "trg2src_accuracy", "mean_accuracy")
+        print_scores({name: getattr(found, name) for name in names}, found.ci95)
+
+
+evaluate_search.add_to(app)

@@ -1,0 +1,139 @@
+"""`munjang evaluate retrieval` and `rerank`: a corpus with judged queries, or a TREC run → how good the ranking is.
+
+A corpus is a BEIR folder, the Cranfield folder or SQuAD JSON.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from munjang.cli.data_options import ResamplesOption, SplitOption, tell
+from munjang.cli.options import ComputeOption, JsonOption, ModelOption, OutputOption, examples
+from munjang.cli.scores import check_output, deliver, print_rerank, print_retrieval
+from munjang.errors import UsageError
+
+if TYPE_CHECKING:
+    from munjang.evaluate.datasets.rows import RetrievalTask
+
+CorpusArgument = Annotated[
+    Path, typer.Argument(metavar="DIR", help="A BEIR folder, the Cranfield folder or a SQuAD JSON file (KorQuAD, TyDiQA).")
+]
+CutsOption = Annotated[list[int] | None, typer.Option("-k", "--k", min=1, help="Score the first k documents; may be repeated.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register both commands."""
+    app.command(
+        epilog=examples(
+            "munjang evaluate retrieval scifact --model my-model -k 10 -k 100",
+            "munjang evaluate retrieval scifact --save-run mine.trec",
+            "munjang evaluate retrieval qrels.txt --run bm25.trec",
+        )
+    )(retrieval)
+    app.command(
+        epilog=examples(
+            "munjang evaluate rerank scifact --run bm25.trec --model my-model",
+            "munjang evaluate rerank scifact --first small-model --model my-model",
+        )
+    )(rerank)
+
+
+def retrieval(
+    corpus: Annotated[Path, typer.Argument(metavar="DIR|FILE", help="As for rerank; with --run also a file of TREC judgements.")],
+    model: ModelOption = None,
+    run: Annotated[Path | None, typer.Option(help="Score this TREC run instead of searching with a model.")] = None,
+    save_run: Annotated[Path | None, typer.Option(help="Write what the model finds as a TREC run.")] = None,
+    k: CutsOption = None,
+    split: SplitOption = "test",
+    resamples: ResamplesOption = 10_000,
+    compute: ComputeOption = "float32",
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Search a corpus with judged queries: nDCG, MRR, MAP, recall and precision at k.
+
+    DIR is a BEIR folder, the Cranfield folder or a SQuAD JSON file. Search is exact; queries and documents get the model's own prompts.
+    """
+    from munjang.cli.watched import load_for_search
+    from munjang.evaluate.datasets.trec import read_run, write_run
+    from munjang.evaluate.ranking import DEFAULT_CUTS
+    from munjang.evaluate.retrieval import evaluate_retrieval, score_run
+
+    if run is not None and (model is not None or save_run is not None):
+        raise UsageError("--run scores a run that is there, so --model and --save-run have no meaning with it")
+    check_output(output)
+    check_output(save_run)
+    cuts = k or DEFAULT_CUTS
+    task = _task(corpus, split=split, judged=run is not None)
+    tell(task)
+    if run is not None:
+        name, found = run.name, score_run(read_run(run), task.judgements, documents=len(task.corpus), cuts=cuts, resamples=resamples)
+    else:
+        queries, documents = load_for_search(model, compute=compute)
+        name, found = queries.name, evaluate_retrieval(documents, task, query_encoder=queries, cuts=cuts, resamples=resamples)
+    if save_run is not None:
+        write_run(save_run, found.run)
+    source = {"run" if run is not None else "model": name, "file": task.source, "layout": task.layout}
+    deliver({**found.to_json(), **source}, output=output, as_json=as_json)
+    if not as_json:
+        print_retrieval(found)
+
+
+def rerank(
+    corpus: CorpusArgument,
+    model: ModelOption = None,
+    run: Annotated[Path | None, typer.Option(help="The first run, in TREC's format.")] = None,
+    first: Annotated[str | None, typer.Option(help="Or the model that makes the first run.")] = None,
+    depth: Annotated[int, typer.Option(min=1, help="Documents per query that are scored again.")] = 100,
+    k: CutsOption = None,
+    split: SplitOption = "test",
+    resamples: ResamplesOption = 10_000,
+    compute: ComputeOption = "float32",
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Put a first run into a model's order, and say what that gained.
+
+    The order is by cosine of the sentence encoder --model; documents below --depth keep their places.
+    """
+    from munjang.cli.watched import load_for_search
+    from munjang.evaluate.cosine_scorer import cosine_scorer
+    from munjang.evaluate.datasets.trec import read_run
+    from munjang.evaluate.ranking import DEFAULT_CUTS, Run
+    from munjang.evaluate.rerank import evaluate_rerank
+    from munjang.evaluate.retrieval import search_task
+
+    if (run is None) == (first is None):
+        raise UsageError("a first run is needed: --run FILE (TREC) or --first MODEL, one of them")
+    check_output(output)
+    cuts = k or DEFAULT_CUTS
+    task = _task(corpus, split=split, judged=False)
+    tell(task)
+    before: Run
+    if run is not None:
+        before = read_run(run)
+    else:
+        queries, documents = load_for_search(first, compute=compute)
+        before = search_task(documents, task, k=max(depth, *cuts), query_encoder=queries)
+    queries, documents = load_for_search(model, compute=compute)
+    scorer = cosine_scorer(documents, task, before, depth=depth, query_encoder=queries)
+    found = evaluate_rerank(scorer, task, before, depth=depth, cuts=cuts, resamples=resamples)
+    source = {"model": queries.name, "first": str(run.name if run else first), "file": task.source, "layout": task.layout}
+    deliver({**found.to_json(), **source}, output=output, as_json=as_json)
+    if not as_json:
+        print_rerank(found)
+
+
+def _task(path: Path, *, split: str, judged: bool) -> RetrievalTask:
+    """The task at a path; judgements alone suffice where the run is already there."""
+    from munjang.evaluate.datasets.opened import file_kind
+    from munjang.evaluate.datasets.rows import RetrievalTask
+    from munjang.evaluate.datasets.tasks import read_retrieval
+    from munjang.evaluate.datasets.trec import read_qrels
+
+    if judged and not path.is_dir() and file_kind(path) != "json":
+        return RetrievalTask({}, {}, read_qrels(path), path.name, "TREC judgements")
+    return read_retrieval(path, split=split)

@@ -1,0 +1,57 @@
+"""A model that shows a progress bar while it encodes, for `evaluate`, whose tasks only know the `Encoder` protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from munjang.types import Vectors
+
+if TYPE_CHECKING:
+    from munjang.models.sentence_encoder import SentenceEncoder
+
+QUERY = ("query",)
+DOCUMENT = ("document", "passage", "corpus")
+
+
+class Watched:
+    """An Encoder over a loaded model; of `prompts` it puts the first one that the model has before every text."""
+
+    def __init__(self, model: SentenceEncoder, *, prompts: Sequence[str] = ()) -> None:
+        self.model = model
+        self._prompt_name = next((name for name in prompts if name in model.prompts), None)
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers one vector has."""
+        return self.model.dimension
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the vectors would."""
+        return f"{self.model.fingerprint} {self._prompt_name}" if self._prompt_name else self.model.fingerprint
+
+    def encode(self, texts: Iterable[str], /) -> Vectors:
+        """Return one row per text."""
+        vectors: Vectors = self.model.encode(texts, prompt_name=self._prompt_name, progress=True)
+        return vectors
+
+
+def load_watched(name: str | None, *, compute: Literal["float32", "int8"] = "float32") -> Watched:
+    """Load a model for sentences that are alike on both sides."""
+    from munjang.models.sentence_encoder import SentenceEncoder
+
+    return Watched(SentenceEncoder.load(name, compute=compute))
+
+
+def load_for_search(name: str | None, *, compute: Literal["float32", "int8"] = "float32") -> tuple[Watched, Watched]:
+    """Load a model as the encoder of queries and the encoder of documents, each with its prompt where the model has one."""
+    from munjang.models.sentence_encoder import SentenceEncoder
+
+    model = SentenceEncoder.load(name, compute=compute)
+    return Watched(model, prompts=QUERY), Watched(model, prompts=DOCUMENT)

@@ -1,0 +1,160 @@
+"""The paper's Table 6 on given data: 3 poolings × 2 objectives, and 7 concatenations, over several seeds.
+
+In: a model (or sizes for one from nothing), NLI data for classification, STS data for regression, and an STS file that all are measured on.
+Out: rows of mean ± standard deviation of Spearman × 100, as JSON and HTML. Each run is an ordinary training; its folder is removed after it.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from munjang.engine.modules import Pooling
+from munjang.errors import UsageError
+from munjang.report.page import page, table, text
+from munjang.train.examples import DataSource
+from munjang.train.recipe import ModelRecipe, Recipe, StageRecipe
+
+POOLINGS: tuple[Pooling, ...] = ("mean", "max", "cls")
+CONCATENATIONS: tuple[tuple[str, ...], ...] = (
+    ("u", "v"),
+    ("|u-v|",),
+    ("u*v",),
+    ("|u-v|", "u*v"),
+    ("u", "v", "u*v"),
+    ("u", "v", "|u-v|"),
+    ("u", "v", "|u-v|", "u*v"),
+)
+"""In the paper's order."""
+
+
+@dataclass(frozen=True)
+class AblationPlan:
+    """What is run. `nli` feeds the classification objective, `sts` the regression one; without one of them its half is left out."""
+
+    model: ModelRecipe
+    test: DataSource
+    nli: DataSource | None = None
+    sts: DataSource | None = None
+    seeds: int = 3
+    first_seed: int = 1
+    stage: Mapping[str, object] = field(default_factory=dict)
+    """Settings of every stage, such as epochs, steps, batch_size and learning_rate."""
+    poolings: tuple[Pooling, ...] = POOLINGS
+    concatenations: tuple[tuple[str, ...], ...] = CONCATENATIONS
+
+    def __post_init__(self) -> None:
+        if self.nli is None and self.sts is None:
+            raise UsageError("nothing to run: name NLI data, STS data, or both")
+        if self.seeds < 1:
+            raise UsageError(f"seeds is {self.seeds}, expected 1 or more")
+
+
+@dataclass(frozen=True)
+class AblationRow:
+    """One cell of the table: what was trained, and its scores over the seeds."""
+
+    part: str
+    """ "pooling" or "concatenation"."""
+    objective: str
+    pooling: str
+    concatenation: str
+    scores: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean over the seeds."""
+        return statistics.fmean(self.scores)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation over the seeds; 0 for one seed."""
+        return statistics.stdev(self.scores) if len(self.scores) > 1 else 0.0
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """The whole table."""
+
+    rows: tuple[AblationRow, ...]
+    untrained: float
+    test: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the table for machines; scores are Spearman of the cosine, 0 … 1."""
+        rows = [asdict(row) | {"mean": row.mean, "deviation": row.deviation} for row in self.rows]
+        return {"test": self.test, "metric": "spearman_cosine", "untrained": self.untrained, "rows": rows}
+
+    def to_html(self) -> str:
+        """Return the table as a page."""
+        body = [(row.part, row.objective, row.pooling, row.concatenation, shown_score(row), len(row.scores)) for row in self.rows]
+        head = ["part", "objective", "pooling", "concatenation", "Spearman × 100", "seeds"]
+        note = f"Measured on {self.test}. Before training: {100 * self.untrained:.2f}."
+        return page("Ablation: pooling, objective, concatenation", [text(note), table(head, body)])
+
+    def write(self, folder: Path) -> None:
+        """Write ablation.json and ablation.html."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "ablation.json").write_text(json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        (folder / "ablation.html").write_text(self.to_html(), encoding="utf-8")
+
+
+def shown_score(row: AblationRow) -> str:
+    """Write a score as the paper does.
+
+    >>> shown_score(AblationRow("pooling", "regression", "mean", "", (0.81, 0.83)))
+    '82.00 ± 1.41'
+    """
+    return f"{100 * row.mean:.2f} ± {100 * row.deviation:.2f}"
+
+
+def run_ablation(plan: AblationPlan, *, said: Callable[[str], None] = lambda line: None) -> Ablation:
+    """Run every cell of the table; `said` hears of each as it is done."""
+    cells: list[tuple[str, str, Pooling, tuple[str, ...]]] = []
+    default = ("u", "v", "|u-v|")
+    for pooling in plan.poolings:
+        cells += [("pooling", "classification", pooling, default)] if plan.nli else []
+        cells += [("pooling", "regression", pooling, ())] if plan.sts else []
+    cells += [("concatenation", "classification", "mean", parts) for parts in plan.concatenations] if plan.nli else []
+    rows: list[AblationRow] = []
+    done: dict[tuple[str, str, tuple[str, ...]], tuple[float, ...]] = {}
+    untrained: list[float] = []
+    for part, objective, pooling, parts in cells:
+        key = (objective, pooling, parts)
+        if key not in done:
+            runs = [_run(plan, objective, pooling, parts, seed) for seed in range(plan.first_seed, plan.first_seed + plan.seeds)]
+            done[key] = tuple(after for _, after in runs)
+            untrained += [before for before, _ in runs if pooling == "mean"]
+        rows.append(AblationRow(part, objective, pooling, ", ".join(parts), done[key]))
+        said(f"{objective}, {pooling} pooling{', (' + rows[-1].concatenation + ')' if parts else ''}: {shown_score(rows[-1])}")
+    return Ablation(tuple(rows), statistics.fmean(untrained) if untrained else float("nan"), Path(plan.test.path).name)
+
+
+def _run(plan: AblationPlan, objective: str, pooling: Pooling, parts: Sequence[str], seed: int) -> tuple[float, float]:
+    """Train one model; return its score before and after."""
+    from munjang.train.loop import Trainer
+    from munjang.train.progress import Silent
+
+    data = plan.nli if objective == "classification" else plan.sts
+    assert data is not None
+    settings: dict[str, Any] = {"parts": list(parts)} if parts else {}
+    # the same amount of training for every cell: the last weights, not the best by the test set
+    stage = StageRecipe(data=(data,), dev=plan.test, objective=objective, settings=settings, keep_best=False, **_stage(plan.stage))
+    with tempfile.TemporaryDirectory(prefix="munjang-ablate-") as folder:
+        recipe = Recipe(output=str(Path(folder) / "model"), model=replace(plan.model, pooling=pooling), stages=(stage,), seed=seed)
+        outcome = Trainer(recipe, progress=Silent()).run()
+    evaluations = outcome.log.evaluations
+    return evaluations[0].score, evaluations[-1].score
+
+
+def _stage(values: Mapping[str, object]) -> dict[str, Any]:
+    allowed = ("epochs", "steps", "batch_size", "learning_rate", "warmup", "weight_decay", "freeze_layers", "freeze_embeddings", "clip")
+    for key in values:
+        if key not in allowed:
+            raise UsageError(f"ablation: unknown setting {key!r}; known: {', '.join(allowed)}")
+    return dict(values)

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from munjang.cli import speed
+from munjang.models.sentence_encoder import SentenceEncoder
+
+
+def test_the_demo_answers_every_query_best_first(munjang: Callable[..., Any], tiny_bert_folder: Path) -> None:
+    found = munjang("demo", "-k", "2", "--json", "--model", tiny_bert_folder).json
+    assert found["sentences"] == 240
+    assert [hit["rank"] for hit in found["hits"]] == [1, 2] * 10
+    for first, second in zip(found["hits"][::2], found["hits"][1::2], strict=True):
+        assert first["query"] == second["query"]
+        assert first["score"] >= second["score"]
+
+
+def test_the_demo_finds_english_subjects(munjang: Callable[..., Any], minilm: str) -> None:
+    hits = munjang("demo", "-k", "1", "--json", "--model", minilm).json["hits"]
+    assert sum(hit["on_subject"] for hit in hits if hit["language"] == "en") >= 4
+    table = munjang("demo", "--model", minilm)
+    assert "English: " in table.out
+    assert "all-MiniLM-L6-v2" in table.err
+
+
+def test_bench_measures_every_route(munjang: Callable[..., Any], tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speed, "PEAK_SIDE", 256)
+    found = munjang("bench", "encode", "--seconds", "0", "--json", "--model", tiny_bert_folder).json
+    assert [(route["texts"], route["compute"]) for route in found["routes"]] == [
+        ("short", "float32"),
+        ("short", "int8"),
+        ("passages", "float32"),
+        ("passages", "int8"),
+    ]
+    assert all(route["texts_per_second"] > 0 and route["rounds"] == 1 for route in found["routes"])
+    assert "tokens/s" in munjang("bench", "encode", "--seconds", "0", "--model", tiny_bert_folder).out
+    assert "munjang bench encode" in munjang("bench").out
+
+
+def test_a_disturbed_peak_gives_no_share(munjang: Callable[..., Any], tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(speed, "sgemm_gflops", lambda: 1e-9)
+    found = munjang("bench", "encode", "--seconds", "0", "--json", "--model", tiny_bert_folder).json
+    assert found["peak_disturbed"]
+    assert [route["share_of_peak"] for route in found["routes"]] == [None] * 4
+    assert "measure again when it is idle" in munjang("bench", "encode", "--seconds", "0", "--model", tiny_bert_folder).err
+
+
+def test_the_work_counted_is_that_of_the_matrix_products(tiny_bert_folder: Path) -> None:
+    model = SentenceEncoder.load(tiny_bert_folder)
+    config = model.folder.base.config  # type: ignore[union-attr]
+    width, inner, layers, tokens = config["hidden_size"], config["intermediate_size"], config["num_hidden_layers"], 7
+    products = [(tokens, width, width)] * 4 + [
+        (tokens, width, inner),
+        (tokens, inner, width),
+        (tokens, width, tokens),
+        (tokens, tokens, width),
+    ]
+    assert speed.flops(model, tokens) == layers * sum(2 * n * k * m for n, k, m in products)
+
+
+@pytest.mark.parametrize("options", [(), ("--int8",)])
+def test_an_exported_graph_is_checked(
+    munjang: Callable[..., Any], tiny_bert_folder: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    report = munjang("export", tiny_bert_folder, "-o", tmp_path / "out", *options, "--json")
+    assert report.code == 0, report.err
+    assert Path(report.json["path"]).stat().st_size == report.json["bytes"]
+    assert report.json["max_difference"] < (0.05 if options else 1e-5)

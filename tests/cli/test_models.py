@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from munjang.cli.model_facts import licence_of
+from munjang.cli.model_pull import pull
+from munjang.errors import FolderError, InputError, UsageError
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MUNJANG_HOME", str(tmp_path / "home"))
+    return tmp_path / "home" / "models"
+
+
+def test_models_in_the_home_are_listed(munjang: Callable[..., Any], home: Path, tiny_bert_folder: Path) -> None:
+    shutil.copytree(tiny_bert_folder, home / "mine")
+    for words in (("models", "--json"), ("models", "list", "--json")):
+        assert {"name": "mine", "origin": "home", "path": str(home / "mine")} in munjang(*words).json
+    assert "mine" in munjang("models").out
+
+
+def test_show_says_what_a_model_is(munjang: Callable[..., Any], home: Path, tiny_bert_folder: Path) -> None:
+    shutil.copytree(tiny_bert_folder, home / "mine")
+    (home / "mine" / "README.md").write_text("---\nlanguage: ko\nlicense: apache-2.0\n---\n# A model\n")
+    facts = munjang("models", "show", "mine", "--json").json
+    assert (facts["dimension"], facts["family"], facts["max_length"], facts["licence"]) == (32, "bert", 24, "apache-2.0")
+    assert "apache-2.0" in munjang("models", "show", "mine").out
+
+
+def test_check_is_yes_for_a_sound_model_and_no_for_a_damaged_one(munjang: Callable[..., Any], home: Path, tiny_bert_folder: Path) -> None:
+    shutil.copytree(tiny_bert_folder, home / "mine")
+    good = munjang("models", "check", "mine", "--json")
+    assert (good.code, good.json["ok"]) == (0, True)
+    weights = home / "mine" / "model.safetensors"
+    assert good.json["sha256"]["model.safetensors"] == hashlib.sha256(weights.read_bytes()).hexdigest()
+    weights.write_bytes(weights.read_bytes()[:-100])
+    bad = munjang("models", "check", "mine", "--json")
+    assert (bad.code, bad.json["ok"]) == (1, False)
+    assert "model.safetensors" in bad.json["problem"]
+    assert "not sound" in munjang("models", "check", "mine").out
+
+
+def test_an_unknown_model_is_exit_3(munjang: Callable[..., Any]) -> None:
+    outcome = munjang("models", "show", "nothing")
+    assert (outcome.code, outcome.out) == (3, "")
+
+
+def test_a_pulled_model_loads_by_its_name(munjang: Callable[..., Any], home: Path, tiny_bert_folder: Path) -> None:
+    asked = {}
+
+    def download(**options: Any) -> None:
+        asked.update(options)
+        shutil.copytree(tiny_bert_folder, options["local_dir"], dirs_exist_ok=True)
+
+    assert pull("owner/model", download=download) == home / "owner/model"
+    assert "*.bin" not in asked["allow_patterns"]
+    assert "*.py" not in asked["allow_patterns"]
+    assert munjang("models", "check", "owner/model").code == 0
+    with pytest.raises(UsageError, match="exists already"):
+        pull("owner/model", download=download)
+
+
+def test_a_failed_pull_leaves_nothing(home: Path) -> None:
+    def offline(**options: Any) -> None:
+        raise ConnectionError("no route to host\nmore")
+
+    def empty(**options: Any) -> None:
+        return None
+
+    with pytest.raises(InputError, match="owner/model: cannot be fetched .*no route to host"):
+        pull("owner/model", download=offline)
+    with pytest.raises(FolderError):
+        pull("owner/model", download=empty)
+    assert list((home / "owner").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b/c", "", "a/..", "/etc"])
+def test_a_name_that_is_no_name_is_refused(name: str) -> None:
+    with pytest.raises(UsageError):
+        pull(name, download=lambda **options: None)
+
+
+@pytest.mark.parametrize(
+    ("card", "licence"),
+    [("---\nlicense: 'mit'\n---\n", "mit"), ("# no front matter\nlicense: x\n", None), ("---\nlanguage: ko\n---\n", None)],
+)
+def test_the_licence_comes_from_the_card(tmp_path: Path, card: str, licence: str | None) -> None:
+    (tmp_path / "README.md").write_text(card)
+    assert licence_of(tmp_path) == licence
+    assert licence_of(tmp_path / "nowhere") is None

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import csv
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from munjang.models.sentence_encoder import SentenceEncoder
+
+
+def test_two_sentences_get_the_cosine_of_their_vectors(munjang: Callable[..., Any], tiny_bert_folder: Path) -> None:
+    u, v = SentenceEncoder.load(tiny_bert_folder).encode(["the rain", "비가 온다"]).astype(np.float64)
+    cosine = u @ v / np.linalg.norm(u) / np.linalg.norm(v)
+    outcome = munjang("similar", "the rain", "비가 온다", "--json", "--model", tiny_bert_folder)
+    assert outcome.json == {"score": pytest.approx(cosine, abs=5e-6)}
+
+
+def test_a_sentence_is_nearly_the_same_as_itself(munjang: Callable[..., Any], tiny_bert_folder: Path) -> None:
+    outcome = munjang("similar", "-", "the rain", "--model", tiny_bert_folder, stdin="the rain\n")
+    assert outcome.out == "1.00  nearly the same\n"
+
+
+def test_meaning_beats_words(munjang: Callable[..., Any], minilm: str) -> None:
+    near = munjang("similar", "The cat sleeps", "A kitten is napping", "--model", minilm, "--json").json["score"]
+    far = munjang("similar", "The cat sleeps", "The bank closes", "--model", minilm, "--json").json["score"]
+    assert near > far + 0.2
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".csv", ".svg", ".html"])
+def test_a_matrix_is_written_in_every_form(
+    munjang: Callable[..., Any], tiny_bert_folder: Path, texts_file: Path, tmp_path: Path, suffix: str
+) -> None:
+    target = tmp_path / f"m{suffix}"
+    outcome = munjang("similar", "--matrix", texts_file, "-o", target, "--model", tiny_bert_folder, "--json")
+    assert outcome.code == 0, outcome.err
+    scores = munjang("similar", "--matrix", texts_file, "--model", tiny_bert_folder, "--json").json["scores"]
+    np.testing.assert_allclose(np.diag(scores), 1, atol=1e-5)
+    if suffix == ".npy":
+        np.testing.assert_allclose(np.load(target), scores, atol=1e-6)
+    elif suffix == ".csv":
+        rows = list(csv.reader(target.read_text(encoding="utf-8").splitlines()))
+        assert rows[0] == ["", "the rain is in the river", "비가 많이 온다", "cat"]
+        np.testing.assert_allclose(np.array([row[1:] for row in rows[1:]], float), scores, atol=1e-6)
+    elif suffix == ".svg":
+        ET.parse(target)
+    else:
+        assert "비가 많이 온다" in target.read_text(encoding="utf-8")
+
+
+def test_a_matrix_is_a_table_in_the_terminal(munjang: Callable[..., Any], tiny_bert_folder: Path, texts_file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("dog\nsnow\n")
+    outcome = munjang("similar", "--matrix", texts_file, other, "--model", tiny_bert_folder)
+    assert outcome.code == 0, outcome.err
+    assert "1  dog" in outcome.out
+    assert "비가 많이 온다" in outcome.out
+
+
+def test_one_sentence_or_an_empty_file_is_refused(munjang: Callable[..., Any], tiny_bert_folder: Path) -> None:
+    assert munjang("similar", "a").code == 2
+    assert munjang("similar", "a", "b", "-o", "x.html").code == 2
+    assert munjang("similar", "-", "-", "--model", tiny_bert_folder).code == 2
+    assert munjang("similar", "--matrix", "-", "-o", "m.txt").code == 2
+    assert munjang("similar", "--matrix", "-").code == 3

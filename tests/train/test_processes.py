@@ -1,0 +1,71 @@
+"""Two processes with half the batch each take the steps of one process with the whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+RUN = """
+import json, sys
+from pathlib import Path
+from munjang.train import train
+from munjang.train.recipe import make_recipe
+for values, folder in json.loads(sys.argv[1]):
+    train(make_recipe(values, folder=Path(folder)))
+"""
+
+
+def _port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def _launch(runs: list[tuple[dict[str, Any], str]], count: int) -> None:
+    port = str(_port())
+    children = []
+    for rank in range(count):
+        names = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": count, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "OMP_NUM_THREADS": 1}
+        given = {name: str(value) for name, value in names.items()} if count > 1 else {"OMP_NUM_THREADS": "1"}
+        if count > 1:
+            given["ACCELERATE_USE_CPU"] = "true"
+        command = [sys.executable, "-W", "ignore", "-c", RUN, json.dumps(runs)]
+        children.append(subprocess.Popen(command, env=os.environ | given, stderr=subprocess.PIPE, text=True))
+    for child in children:
+        _, errors = child.communicate(timeout=120)
+        assert child.returncode == 0, errors
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="gloo is tested on POSIX")
+def test_the_loss_curve_is_that_of_one_process_with_the_whole_batch(pairs_file: Path, recipe_values: dict[str, Any]) -> None:
+    folder = pairs_file.parent
+    recipe_values["model"]["dropout"] = 0.0
+    pairs = [{"path": "pairs.tsv", "texts": ["sentence1", "sentence2"]}]
+    stages = {
+        # a batch of 14 leaves uneven shares at the end of an epoch
+        "regression": {"batch_size": 14, "dev": {"path": "pairs.tsv", "label_range": [0, 5]}},
+        "in_batch": {"batch_size": 14, "data": pairs},
+        "cached": {"objective": "in_batch", "batch_size": 14, "data": pairs, "mini_batch": 4},
+    }
+    for count in (1, 2):
+        runs = []
+        for name, stage in stages.items():
+            values = json.loads(json.dumps(recipe_values)) | {"output": f"{name}-{count}"}
+            values["stage"][0] |= {"objective": name, "steps": 9} | stage
+            runs.append((values, str(folder)))
+        _launch(runs, count)
+    for name in stages:
+        curves = []
+        for count in (1, 2):
+            lines = (folder / f"{name}-{count}" / "training" / "log.jsonl").read_text().splitlines()
+            curves.append([entry["loss"] for entry in map(json.loads, lines) if "loss" in entry])
+        assert len(curves[0]) == 9
+        assert np.allclose(curves[0], curves[1], atol=1e-5), name

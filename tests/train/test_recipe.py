@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from munjang.errors import InputError, UsageError
+from munjang.train.recipe import differences, make_recipe, read_recipe
+
+WRITTEN = """
+output = "out"
+seed = 3
+
+[model]
+base = "all-MiniLM-L6-v2"
+pooling = "cls"
+
+[[stage]]
+name = "nli"
+objective = "classification"
+settings = { parts = ["u", "v"] }
+[[stage.data]]
+path = "nli.tsv"
+
+[[stage]]
+name = "sts"
+epochs = 4
+[[stage.data]]
+path = "sts.tsv"
+label_range = [0, 5]
+[stage.dev]
+path = "dev.tsv"
+"""
+
+
+def test_a_recipe_has_stages_with_data_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_text(WRITTEN, encoding="utf-8")
+    recipe = read_recipe(tmp_path / "r.toml", overrides={"stage.1.epochs": 2, "seed": 9})
+    assert recipe.seed == 9
+    assert [stage.name for stage in recipe.stages] == ["nli", "sts"]
+    assert recipe.stages[1].epochs == 2
+    assert recipe.stages[1].data[0].label_range == (0.0, 5.0)
+    assert recipe.stages[0].data[0].path == str(tmp_path / "nli.tsv")
+    assert recipe.output == str(tmp_path / "out")
+    assert recipe.model.base == "all-MiniLM-L6-v2"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sead": 1}, "did you mean seed"),
+        ({"model": {"base": "x", "poling": "mean"}}, "did you mean pooling"),
+        ({"stage": [{"data": [{"path": "a"}], "epoch": 3}]}, "did you mean epochs"),
+        ({"stage": [{"data": [{"path": "a", "lable": "x"}]}]}, "did you mean label"),
+        ({"stage": [{"data": []}]}, "no data"),
+        ({"stage": []}, "no \\[\\[stage\\]\\]"),
+        ({"model": {}}, "neither base"),
+        ({"model": {"base": "x", "scratch": {}}}, "both base and scratch"),
+        ({"stage": [{"data": [{"path": "a"}], "batch_size": 0}]}, "batch_size is 0"),
+        ({"stage": [{"data": [{"path": "a"}], "patience": 2}]}, "patience needs a dev file"),
+        ({"stage": {"data": []}}, "expected a list"),
+        ({"seed": "x"}, "expected a whole number"),
+    ],
+)
+def test_what_is_wrong_is_named(change: dict[str, Any], message: str) -> None:
+    values: dict[str, Any] = {"output": "o", "model": {"base": "x"}, "stage": [{"data": [{"path": "a"}]}]} | change
+    with pytest.raises(UsageError, match=message):
+        make_recipe(values)
+
+
+def test_what_is_not_toml_is_an_input_error(tmp_path: Path) -> None:
+    (tmp_path / "r.toml").write_text("a = = b", encoding="utf-8")
+    with pytest.raises(InputError, match="is not TOML"):
+        read_recipe(tmp_path / "r.toml")
+    with pytest.raises(InputError, match="no such file"):
+        read_recipe(tmp_path / "missing.toml")
+
+
+def test_two_recipes_differ_in_named_places() -> None:
+    values: dict[str, Any] = {"output": "o", "model": {"base": "x"}, "stage": [{"data": [{"path": "a"}], "epochs": 2}]}
+    one = make_recipe(values).to_json()
+    values["stage"][0]["epochs"] = 3
+    assert differences(one, make_recipe(values).to_json()) == ["stages.0.epochs: was '2', is '3'"]
+    assert differences(one, one) == []

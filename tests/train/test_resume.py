@@ -1,0 +1,103 @@
+"""kill -9 at any moment, then resume: the same weights and the same log, byte for byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from munjang.errors import UsageError
+from munjang.train import train
+from munjang.train.durable import sha256_of
+from munjang.train.recipe import make_recipe
+
+RUN = """
+import json, os, signal, sys
+from munjang.train import train
+from munjang.train.recipe import make_recipe
+import munjang.train.durable as durable, munjang.train.loop as loop
+values, folder, resume, point, count = json.loads(sys.argv[1])
+from pathlib import Path
+seen = 0
+def dying(real):
+    def call(*arguments):
+        global seen
+        seen += 1
+        if seen == count:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*arguments)
+    return call
+if point == "flush":
+    durable.flush = dying(durable.flush)
+elif point == "step":
+    loop.Stepper.run = dying(loop.Stepper.run)
+train(make_recipe(values, folder=Path(folder)), resume=resume)
+"""
+
+
+def _values(recipe_values: dict[str, Any], output: str) -> dict[str, Any]:
+    recipe_values = json.loads(json.dumps(recipe_values))
+    recipe_values["output"] = output
+    stage = recipe_values["stage"][0]
+    dev = {"path": "pairs.tsv", "label_range": [0, 5]}
+    second = stage | {"objective": "in_batch", "data": [{"path": "pairs.tsv", "texts": ["sentence1", "sentence2"]}], "epochs": 1, "mini_batch": 6}
+    recipe_values["stage"] = [stage | {"dev": dev, "evaluate_every": 5}, second]
+    return recipe_values
+
+
+def _child(values: dict[str, Any], folder: Path, resume: bool, point: str, count: int) -> int:
+    argument = json.dumps([values, str(folder), resume, point, count])
+    return subprocess.run([sys.executable, "-W", "ignore", "-c", RUN, argument], capture_output=True, check=False).returncode
+
+
+def test_killed_anywhere_and_resumed_it_ends_the_same(pairs_file: Path, recipe_values: dict[str, Any]) -> None:
+    folder = pairs_file.parent
+    train(make_recipe(_values(recipe_values, "whole"), folder=folder))
+    values = _values(recipe_values, "broken")
+    # in a step, in the middle of a checkpoint, in the best weights, in the second stage, while the model is saved
+    assert _child(values, folder, False, "step", 7) == -signal.SIGKILL
+    assert _child(values, folder, True, "flush", 3) == -signal.SIGKILL
+    assert _child(values, folder, True, "step", 9) == -signal.SIGKILL
+    train(make_recipe(values, folder=folder), resume=True)
+    for name in ("model.safetensors", "training/log.jsonl", "tokenizer.json"):
+        assert sha256_of(folder / "whole" / name) == sha256_of(folder / "broken" / name), name
+    # a finished run can be resumed too: nothing is left to do, and nothing changes
+    train(make_recipe(values, folder=folder), resume=True)
+    assert sha256_of(folder / "whole" / "model.safetensors") == sha256_of(folder / "broken" / "model.safetensors")
+
+
+def test_a_resume_with_other_data_is_refused(pairs_file: Path, recipe_values: dict[str, Any]) -> None:
+    values = _values(recipe_values, "broken")
+    assert _child(values, pairs_file.parent, False, "step", 7) == -signal.SIGKILL
+    text = pairs_file.read_text(encoding="utf-8")
+    pairs_file.write_text(text.replace("part 5.", "part five."), encoding="utf-8")
+    with pytest.raises(UsageError, match="data files are not those"):
+        train(make_recipe(values, folder=pairs_file.parent), resume=True)
+
+
+@pytest.mark.slow
+def test_ten_random_kills_in_two_hundred_steps(pairs_file: Path, recipe_values: dict[str, Any]) -> None:
+    import random
+
+    chance = random.Random(int(os.environ.get("MUNJANG_TEST_SEED", "0")))
+    folder = pairs_file.parent
+    values = _values(recipe_values, "whole")
+    values["stage"][0]["steps"] = 200
+    train(make_recipe(values, folder=folder))
+    expected = sha256_of(folder / "whole" / "model.safetensors")
+    values["output"] = "broken"
+    for number in range(10):
+        argument = json.dumps([values, str(folder), number > 0, "", 0])
+        child = subprocess.Popen([sys.executable, "-W", "ignore", "-c", RUN, argument], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(chance.uniform(2, 9))
+        child.kill()
+        child.wait()
+    train(make_recipe(values, folder=folder), resume=True)
+    assert sha256_of(folder / "broken" / "model.safetensors") == expected
