@@ -34,7 +34,26 @@ def rows(objective: str) -> list[tuple[str, str, float]]:
             found = [(a, b, float(score) / 5) for a, b, score in csv.reader(stream)]
     else:
         chance = random.Random(0)
-        words = "the a small old river garden teacher walks sees slowly toward bright house and near under music window".split()
+        words = [
+            "the",
+            "a",
+            "small",
+            "old",
+            "river",
+            "garden",
+            "teacher",
+            "walks",
+            "sees",
+            "slowly",
+            "toward",
+            "bright",
+            "house",
+            "and",
+            "near",
+            "under",
+            "music",
+            "window",
+        ]
         made = [" ".join(chance.choices(words, k=chance.randint(5, 25))) for _ in range(4000)]
         found = [(a, b, chance.random()) for a, b in zip(made[::2], made[1::2], strict=True)]
     random.Random(1).shuffle(found)
@@ -63,7 +82,7 @@ def peer_seconds(objective: str, data: list[tuple[str, str, float]], batch: int,
     class Clock(TrainerCallback):
         started = ended = 0.0
 
-        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002
             if state.global_step == 2:
                 Clock.started = time.perf_counter()
             Clock.ended = time.perf_counter()
@@ -86,7 +105,9 @@ def peer_seconds(objective: str, data: list[tuple[str, str, float]], batch: int,
             disable_tqdm=True,
             use_cpu=True,
         )
-        trainer = SentenceTransformerTrainer(model, arguments, Dataset.from_dict(columns), loss=peer_loss(objective, model), callbacks=[Clock()])
+        trainer = SentenceTransformerTrainer(
+            model, arguments, Dataset.from_dict(columns), loss=peer_loss(objective, model), callbacks=[Clock()]
+        )
         trainer.train()
     return Clock.ended - Clock.started
 
@@ -119,9 +140,10 @@ class Clock:
     started = ended = 0.0
 
     def said(self, line: str) -> None:
-        pass
+        """Drop a remark."""
 
     def step(self, news: Any) -> None:
+        """Take the time of a step."""
         if news.step == 2:
             self.started = time.perf_counter()
         self.ended = time.perf_counter()
@@ -206,7 +228,7 @@ def main() -> None:
             memory = "" if options.no_memory else f"  peak MiB {entry['peer_peak_mib']:.0f} → {entry['own_peak_mib']:.0f}"
             print(
                 f"{objective:15} batch {batch:3}  sentence-transformers {median['peer']:6.1f} pairs/s  munjang {median['own']:6.1f}"
-                f"  ratio {entry['ratio']:.2f}{memory}  (loss ±{step['loss_difference']:.0e}, gradients ±{step['gradient_difference']:.0e})",
+                f"  ratio {entry['ratio']:.2f}{memory}  (loss ±{step['loss_difference']:.0e}, gradient ±{step['gradient_difference']:.0e})",
                 flush=True,
             )
     print(json.dumps(results))

@@ -18,6 +18,7 @@ _HOMES = {
     "SentenceEncoder": "munjang.models.sentence_encoder",
     "Encoded": "munjang.models.sentence_encoder",
     "TokenVectors": "munjang.models.sentence_encoder",
+    "CrossEncoder": "munjang.models.cross_encoder",
     "TruncationWarning": "munjang.models.long_text",
     "MunjangError": "munjang.errors",
     "similarity": "munjang.vectors.similarity",
@@ -31,6 +32,7 @@ __all__ = ["__version__", *_HOMES]
 
 if TYPE_CHECKING:
     from munjang.errors import MunjangError as MunjangError
+    from munjang.models.cross_encoder import CrossEncoder as CrossEncoder
     from munjang.models.export import export_onnx as export_onnx
     from munjang.models.long_text import TruncationWarning as TruncationWarning
     from munjang.models.sentence_encoder import Encoded as Encoded

@@ -50,6 +50,14 @@ def test_a_vector_does_not_depend_on_its_batch(model, text, others):
     assert np.abs(model.encode(text) - model.encode([*others, text])[-1]).max() <= BOUND
 
 
+@pytest.mark.parametrize(("family", "pooling"), [("bert", "mean_sqrt_len"), ("mpnet", "max"), ("roberta", "cls")])
+def test_the_bound_holds_for_vectors_of_any_length(family, pooling, tiny_folder):
+    model = SentenceEncoder.load(tiny_folder(family, pooling=(pooling,), modules=()))
+    alone = np.stack([model.encode(text) for text in SHORT])
+    lengths = np.linalg.norm(alone, axis=1, keepdims=True)
+    assert (np.abs(model.encode(SHORT) - alone) <= BOUND * lengths).all()
+
+
 @LAW
 @given(st.lists(WORDS, min_size=1, max_size=10), st.integers(2, 4))
 def test_equal_texts_have_equal_bits(model, texts, times):

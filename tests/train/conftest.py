@@ -24,7 +24,9 @@ def sentence_pairs(count: int, seed: int = 1) -> list[tuple[str, str, float]]:
         second = tuple(word if chance.random() < 0.6 else chance.choice(VERBS if at == 1 else NOUNS) for at, word in enumerate(first))
         shared = sum(a == b for a, b in zip(first, second, strict=True)) / 3
         tail = " and then it goes home again" * (number % 4)
-        made.append((f"The {first[0]} {first[1]} the {first[2]}{tail}, part {number}.", f"A {second[0]} {second[1]} a {second[2]}.", shared * 5))
+        made.append(
+            (f"The {first[0]} {first[1]} the {first[2]}{tail}, part {number}.", f"A {second[0]} {second[1]} a {second[2]}.", shared * 5)
+        )
     return made
 
 

@@ -25,7 +25,9 @@ FAMILIES: dict[str, Any] = {
     ),
     "mpnet": lambda: transformers.MPNetModel(transformers.MPNetConfig(**SMALL, max_position_embeddings=42)),
     "albert": lambda: transformers.AlbertModel(
-        transformers.AlbertConfig(**SMALL, embedding_size=16, max_position_embeddings=40, hidden_dropout_prob=0, attention_probs_dropout_prob=0)
+        transformers.AlbertConfig(
+            **SMALL, embedding_size=16, max_position_embeddings=40, hidden_dropout_prob=0, attention_probs_dropout_prob=0
+        )
     ),
 }
 

@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from munjang.train import train
+from munjang.train.recipe import make_recipe
+
 RUN = """
 import json, sys
 from pathlib import Path
@@ -33,10 +36,15 @@ def _launch(runs: list[tuple[dict[str, Any], str]], count: int) -> None:
     port = str(_port())
     children = []
     for rank in range(count):
-        names = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": count, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "OMP_NUM_THREADS": 1}
-        given = {name: str(value) for name, value in names.items()} if count > 1 else {"OMP_NUM_THREADS": "1"}
-        if count > 1:
-            given["ACCELERATE_USE_CPU"] = "true"
+        names = {
+            "RANK": rank,
+            "LOCAL_RANK": rank,
+            "WORLD_SIZE": count,
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": port,
+            "OMP_NUM_THREADS": 1,
+        }
+        given = {name: str(value) for name, value in names.items()} | {"ACCELERATE_USE_CPU": "true"}
         command = [sys.executable, "-W", "ignore", "-c", RUN, json.dumps(runs)]
         children.append(subprocess.Popen(command, env=os.environ | given, stderr=subprocess.PIPE, text=True))
     for child in children:
@@ -55,13 +63,15 @@ def test_the_loss_curve_is_that_of_one_process_with_the_whole_batch(pairs_file: 
         "in_batch": {"batch_size": 14, "data": pairs},
         "cached": {"objective": "in_batch", "batch_size": 14, "data": pairs, "mini_batch": 4},
     }
-    for count in (1, 2):
-        runs = []
+    runs: dict[int, list[tuple[dict[str, Any], str]]] = {1: [], 2: []}
+    for count, listed in runs.items():
         for name, stage in stages.items():
             values = json.loads(json.dumps(recipe_values)) | {"output": f"{name}-{count}"}
             values["stage"][0] |= {"objective": name, "steps": 9} | stage
-            runs.append((values, str(folder)))
-        _launch(runs, count)
+            listed.append((values, str(folder)))
+    for values, _ in runs[1]:
+        train(make_recipe(values, folder=folder))
+    _launch(runs[2], 2)
     for name in stages:
         curves = []
         for count in (1, 2):

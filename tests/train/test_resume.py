@@ -47,7 +47,12 @@ def _values(recipe_values: dict[str, Any], output: str) -> dict[str, Any]:
     recipe_values["output"] = output
     stage = recipe_values["stage"][0]
     dev = {"path": "pairs.tsv", "label_range": [0, 5]}
-    second = stage | {"objective": "in_batch", "data": [{"path": "pairs.tsv", "texts": ["sentence1", "sentence2"]}], "epochs": 1, "mini_batch": 6}
+    second = stage | {
+        "objective": "in_batch",
+        "data": [{"path": "pairs.tsv", "texts": ["sentence1", "sentence2"]}],
+        "epochs": 1,
+        "mini_batch": 6,
+    }
     recipe_values["stage"] = [stage | {"dev": dev, "evaluate_every": 5}, second]
     return recipe_values
 
@@ -61,10 +66,9 @@ def test_killed_anywhere_and_resumed_it_ends_the_same(pairs_file: Path, recipe_v
     folder = pairs_file.parent
     train(make_recipe(_values(recipe_values, "whole"), folder=folder))
     values = _values(recipe_values, "broken")
-    # in a step, in the middle of a checkpoint, in the best weights, in the second stage, while the model is saved
-    assert _child(values, folder, False, "step", 7) == -signal.SIGKILL
-    assert _child(values, folder, True, "flush", 3) == -signal.SIGKILL
-    assert _child(values, folder, True, "step", 9) == -signal.SIGKILL
+    # in the middle of writing a checkpoint, then in a step of the second stage
+    assert _child(values, folder, False, "flush", 14) == -signal.SIGKILL
+    assert _child(values, folder, True, "step", 11) == -signal.SIGKILL
     train(make_recipe(values, folder=folder), resume=True)
     for name in ("model.safetensors", "training/log.jsonl", "tokenizer.json"):
         assert sha256_of(folder / "whole" / name) == sha256_of(folder / "broken" / name), name
@@ -95,7 +99,9 @@ def test_ten_random_kills_in_two_hundred_steps(pairs_file: Path, recipe_values: 
     values["output"] = "broken"
     for number in range(10):
         argument = json.dumps([values, str(folder), number > 0, "", 0])
-        child = subprocess.Popen([sys.executable, "-W", "ignore", "-c", RUN, argument], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        child = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", RUN, argument], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         time.sleep(chance.uniform(2, 9))
         child.kill()
         child.wait()

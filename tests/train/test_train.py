@@ -68,13 +68,16 @@ def test_stages_follow_each_other_and_heads_are_thrown_away(pairs_file: Path, re
     nli = [json.dumps({"a": a, "b": b, "label": ("no", "maybe", "yes")[min(2, int(float(score) / 2))]}) for a, b, score in rows]
     (pairs_file.parent / "nli.jsonl").write_text("\n".join(nli), encoding="utf-8")
     first = {"objective": "classification", "steps": 3, "data": [{"path": "nli.jsonl", "texts": ["a", "b"], "label": "label"}]}
-    recipe_values["stage"] = [first, recipe_values["stage"][0] | {"steps": 3, "freeze_embeddings": True, "freeze_layers": 1, "accumulate": 2}]
+    recipe_values["stage"] = [
+        first,
+        recipe_values["stage"][0] | {"steps": 3, "freeze_embeddings": True, "freeze_layers": 1, "accumulate": 2},
+    ]
     result = train(make_recipe(recipe_values, folder=pairs_file.parent))
     assert [entry.stage for entry in result.log.steps] == [0, 0, 0, 1, 1, 1]
     from safetensors import safe_open
 
     with safe_open(result.output / "model.safetensors", "pt") as stored:
-        assert not any("head" in name for name in stored.keys())
+        assert not any("head" in name for name in stored.keys())  # noqa: SIM118
 
 
 def test_frozen_parts_do_not_move(pairs_file: Path, recipe_values: dict[str, Any]) -> None:

@@ -115,16 +115,16 @@ def _check(data: AnyDataset, metric: str | None) -> None:
 def _on_corpus(
     names: tuple[str, str], path: Path, *, metric: str, split: str, resamples: int | None, compute: Literal["float32", "int8"]
 ) -> tuple[tuple[Watched, Watched], Comparison, dict[str, str]]:
-    from munjang.cli.watched import load_watched
+    from munjang.cli.watched import load_for_search
     from munjang.evaluate.bootstrap import RESAMPLES
     from munjang.evaluate.compare import compare_retrieval
     from munjang.evaluate.datasets.tasks import read_retrieval
 
     task = read_retrieval(path, split=split)
     tell(task)
-    models = load_watched(names[0], compute=compute), load_watched(names[1], compute=compute)
-    found = compare_retrieval(*models, task, metric=metric, resamples=resamples or RESAMPLES)
-    return models, found, {"file": task.source, "layout": task.layout}
+    (ask_a, a), (ask_b, b) = (load_for_search(name, compute=compute) for name in names)
+    found = compare_retrieval(a, b, task, query_encoders=(ask_a, ask_b), metric=metric, resamples=resamples or RESAMPLES)
+    return (a, b), found, {"file": task.source, "layout": task.layout}
 
 
 def _is_corpus(file: str) -> bool:

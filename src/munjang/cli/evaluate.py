@@ -70,9 +70,10 @@ def sts(
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Correlate cosine, dot product and distances with people's scores of similarity.
+    """Correlate similarities with people's scores.
 
-    The eight numbers of sentence-transformers, per genre where the file has genres, and the pairs the model gets most wrong.
+    Cosine, dot product and two distances, each by Pearson and Spearman; cosine per genre where the file has genres; the pairs that the
+    model gets most wrong.
     """
     from munjang.cli.watched import load_watched
     from munjang.evaluate.datasets.read import read_scored_pairs
@@ -105,8 +106,9 @@ def pairs(
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell same from different: accuracy, F1, average precision and the best threshold.
+    """Tell same from different.
 
+    Accuracy, F1, average precision and the best threshold.
     The threshold is chosen on the same rows, which flatters it; `munjang calibrate` measures it on held-out rows.
     """
     from munjang.cli.watched import load_watched
@@ -138,8 +140,9 @@ def nli(
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Score predicted entailment, neutral and contradiction: accuracy, macro F1, confusion.
+    """Score predicted inference labels.
 
+    Accuracy, macro F1 and how entailment, neutral and contradiction are confused.
     Rows without a gold label ("-") are left out and have no line in the predictions.
     """
     from munjang.evaluate.datasets.opened import whole_text
@@ -181,7 +184,10 @@ def triplets(
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Count how often the positive is nearer to the anchor than the negative."""
+    """Count triplets in the right order.
+
+    Right is where the positive is nearer to the anchor than the negative.
+    """
     from munjang.cli.watched import load_watched
     from munjang.evaluate.datasets.read import read_triplets
     from munjang.evaluate.triplets import evaluate_triplets
@@ -211,7 +217,10 @@ def clustering(
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find known classes again with k-means: V-measure, ARI, NMI, purity."""
+    """Find known classes again with k-means.
+
+    V-measure, ARI, NMI and purity against the classes in the file.
+    """
     from munjang.cli.watched import load_watched
     from munjang.evaluate.clustering import evaluate_clustering
     from munjang.evaluate.datasets.read import read_labelled_texts
@@ -243,7 +252,10 @@ def translation(
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Count how often a sentence finds its translation among all, both ways."""
+    """Find each sentence's translation.
+
+    How often a sentence finds its translation among all, both ways.
+    """
     from munjang.cli.watched import load_watched
     from munjang.evaluate.datasets.parallel import read_parallel
     from munjang.evaluate.datasets.read import read_text_pairs

@@ -53,8 +53,9 @@ def retrieval(
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Search a corpus with judged queries: nDCG, MRR, MAP, recall and precision at k.
+    """Search a corpus with judged queries.
 
+    nDCG, MRR, MAP, recall and precision at k.
     DIR is a BEIR folder, the Cranfield folder or a SQuAD JSON file. Search is exact; queries and documents get the model's own prompts.
     """
     from munjang.cli.watched import load_for_search
@@ -95,8 +96,9 @@ def rerank(
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Put a first run into a model's order, and say what that gained.
+    """Put a first run into a model's order.
 
+    Every number before and after, and whether the gain is real.
     The order is by cosine of the sentence encoder --model; documents below --depth keep their places.
     """
     from munjang.cli.watched import load_for_search

@@ -66,7 +66,7 @@ def _embed(pen: GraphPen, backbone: Backbone, layout: Layout, writer: LinearWrit
     words = pen.add("Gather", [pen.array("words", backbone.words_VE), layout.ids])
     x = pen.add("Add", [words, pen.add("Gather", [pen.array("positions_and_type", positions), layout.positions])])
     if types and backbone.types_E is not None:
-        x = pen.add("Add", [x, pen.add("Gather", [pen.array("types", backbone.types_E), types])])
+        x = pen.add("Add", [x, pen.add("Gather", [pen.array("segments", backbone.types_E), types])])
     if backbone.projection is None:
         return _norm(pen, x, backbone.embedding_norm, "embedding_norm", shift)
     normed = _norm(pen, x, backbone.embedding_norm, "embedding_norm", np.zeros(1))

@@ -96,14 +96,26 @@ def compare_pairs(a: Encoder, b: Encoder, pairs: Sequence[LabelledPair], *, resa
 
 
 def compare_retrieval(
-    a: Encoder, b: Encoder, task: RetrievalTask, *, metric: str = "ndcg@10", resamples: int = RESAMPLES, seed: int = 0
+    a: Encoder,
+    b: Encoder,
+    task: RetrievalTask,
+    *,
+    query_encoders: tuple[Encoder, Encoder] | None = None,
+    metric: str = "ndcg@10",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> Comparison:
-    """Return two encoders compared on a retrieval task, by one measure averaged over queries."""
+    """Return two encoders compared on a retrieval task, by one measure averaged over queries.
+
+    `query_encoders` are the same two models with their query prompts, where they have one.
+    """
     measure, _, cut = metric.partition("@")
     if not cut.isdigit() or measure not in ("ndcg", "mrr", "map", "recall", "precision"):
         raise UsageError(f"metric {metric!r}, expected for example ndcg@10, mrr@10, map@100, recall@100 or precision@5")
     k = int(cut)
-    values = [per_query(search_task(encoder, task, k=k), task.judgements, cuts=[k])[metric] for encoder in (a, b)]
+    askers = query_encoders or (a, b)
+    runs = [search_task(encoder, task, k=k, query_encoder=asker) for encoder, asker in zip((a, b), askers, strict=True)]
+    values = [per_query(run, task.judgements, cuts=[k])[metric] for run in runs]
     return _named(metric, paired_bootstrap(values[0], values[1], of_mean, resamples=resamples, seed=seed))
 
 

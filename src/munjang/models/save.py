@@ -8,27 +8,50 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
+from munjang.engine.activations import TORCH_NAMES
 from munjang.engine.folder import ModelFolder
-from munjang.engine.modules import StaticModule, TransformerModule
-from munjang.engine.weights import find_weights
+from munjang.engine.modules import Activation, StaticModule, TransformerModule
+from munjang.engine.weights import INDEX, SINGLE, find_weights
 from munjang.engine.write_folder import write_json, write_modules
 from munjang.errors import NoSpace, UsageError
 from munjang.text.tokenizer import Tokenizer
+
+SAVED_AS = "4.0.1"
+"""The version of sentence-transformers whose dialect cross-encoders are written in: every later one reads it."""
 
 NO_SPACE = 28
 """errno of a full disk."""
 
 
 def save_folder(folder: ModelFolder, tokenizer: Tokenizer, target: Path, *, width: int, max_length: int | None) -> None:
-    """Write `folder`'s model to `target`, which must not hold anything else."""
+    """Write `folder`'s sentence encoder to `target`, which must not hold anything else."""
+    _save_whole(target, lambda place: _write(folder, tokenizer, place, width=width, max_length=max_length))
+
+
+def save_cross_folder(folder: ModelFolder, tokenizer: Tokenizer, target: Path, *, max_length: int, activation: Activation) -> None:
+    """Write `folder`'s cross-encoder to `target`, which must not hold anything else."""
+
+    def write(place: Path) -> None:
+        base = folder.base
+        assert isinstance(base, TransformerModule)  # a cross-encoder always has one
+        _copy_weights(base.folder, place)
+        settings = {"activation_fn": TORCH_NAMES[activation], "version": SAVED_AS}
+        write_json(place / "config.json", {**base.config, "sentence_transformers": settings})
+        tokenizer.save(place, max_length=max_length)
+
+    _save_whole(target, write)
+
+
+def _save_whole(target: Path, write: Callable[[Path], None]) -> None:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{target}: exists already and is not empty; choose another name, or remove it first")
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
-        _write(folder, tokenizer, temporary, width=width, max_length=max_length)
+        write(temporary)
         _sync(temporary)
         temporary.chmod(0o755)
         temporary.replace(target)
@@ -44,11 +67,7 @@ def save_folder(folder: ModelFolder, tokenizer: Tokenizer, target: Path, *, widt
 def _write(folder: ModelFolder, tokenizer: Tokenizer, target: Path, *, width: int, max_length: int | None) -> None:
     base = folder.base
     assert isinstance(base, TransformerModule | StaticModule)  # what read_folder promises
-    for file in find_weights(base.folder).files:
-        shutil.copyfile(file, target / file.name)
-    index = base.folder / "model.safetensors.index.json"
-    if index.is_file():
-        shutil.copyfile(index, target / index.name)
+    _copy_weights(base.folder, target)
     if isinstance(base, TransformerModule):
         write_json(target / "config.json", base.config)
     elif (base.folder / "config.json").is_file():
@@ -65,6 +84,13 @@ def _write(folder: ModelFolder, tokenizer: Tokenizer, target: Path, *, width: in
         similarity=folder.similarity,
         truncate_dimension=folder.truncate_dimension,
     )
+
+
+def _copy_weights(source: Path, target: Path) -> None:
+    for file in find_weights(source).files:
+        shutil.copyfile(file, target / file.name)
+    if (source / INDEX).is_file() and not (source / SINGLE).is_file():
+        shutil.copyfile(source / INDEX, target / INDEX)
 
 
 def _sync(folder: Path) -> None:

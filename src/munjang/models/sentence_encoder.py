@@ -3,7 +3,8 @@
 It joins what other rooms do: the tokenizer, the policy for long texts, batches, the engine, output precision. Folders are read and written
 elsewhere; search, training and servers are functions over this object. One encoder may be used from many threads.
 
-A text's vector does not depend on what it is encoded with: in float32 no number differs by more than 2e-6, whatever the batch. With
+A text's vector does not depend on what it is encoded with: in float32 no number differs by more than 2e-6 of the
+vector's length, whatever the batch. With
 compute="int8" rounding can fall on either side of a step, which moves single numbers by up to 0.03 (cosine above 0.99).
 """
 

@@ -128,6 +128,7 @@ def _legend(names: Sequence[str]) -> str:
 
 def _frame(title: str, body: str) -> str:
     return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}" font-family="sans-serif" font-size="11" fill="currentColor">'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}" '
+        'font-family="sans-serif" font-size="11" fill="currentColor">'
         f"<title>{escape(title)}</title>{body}</svg>"
     )

@@ -119,9 +119,10 @@ class Tokenizer:
         unique = list(dict.fromkeys(text for pair in pairs for text in pair))
         plain = dict(zip(unique, self.encode_plain(unique), strict=True))
         room = None if max_length is None else max(max_length - self.pair_special_count, 0)
-        return [self._wrap_pair(*_shortened(plain[first], plain[second], room)) for first, second in pairs]
+        return [self.wrap_pair(*_shortened(plain[first], plain[second], room)) for first, second in pairs]
 
-    def _wrap_pair(self, first: list[int], second: list[int]) -> tuple[list[int], list[int]]:
+    def wrap_pair(self, first: Sequence[int], second: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Put the special tokens of a pair around and between ids; return all ids and their segment numbers."""
         frame = self._pair
         before, one, between, two, after = frame.types
         ids = [*frame.before, *first, *frame.between, *second, *frame.after]

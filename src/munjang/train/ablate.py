@@ -1,6 +1,6 @@
 """The paper's Table 6 on given data: 3 poolings × 2 objectives, and 7 concatenations, over several seeds.
 
-In: a model (or sizes for one from nothing), NLI data for classification, STS data for regression, and an STS file that all are measured on.
+In: a model (or sizes for one from nothing), NLI data for classification, STS data for regression, and an STS file to measure all on.
 Out: rows of mean ± standard deviation of Spearman × 100, as JSON and HTML. Each run is an ordinary training; its folder is removed after it.
 """
 
@@ -113,7 +113,7 @@ def shown_score(row: AblationRow) -> str:
     return f"{100 * row.mean:.2f} ± {100 * row.deviation:.2f}"
 
 
-def run_ablation(plan: AblationPlan, *, said: Callable[[str], None] = lambda line: None) -> Ablation:
+def run_ablation(plan: AblationPlan, *, said: Callable[[str], None] | None = None) -> Ablation:
     """Run every cell of the table; `said` hears of each as it is done."""
     cells: list[tuple[str, str, Pooling, tuple[str, ...]]] = []
     default = ("u", "v", "|u-v|")
@@ -131,7 +131,8 @@ def run_ablation(plan: AblationPlan, *, said: Callable[[str], None] = lambda lin
             done[key] = tuple(after for _, after in runs)
             untrained += [before for before, _ in runs if pooling == "mean"]
         rows.append(AblationRow(part, objective, pooling, ", ".join(parts), done[key]))
-        said(f"{objective}, {pooling} pooling{', (' + rows[-1].concatenation + ')' if parts else ''}: {shown_score(rows[-1])}")
+        if said is not None:
+            said(f"{objective}, {pooling} pooling{', (' + rows[-1].concatenation + ')' if parts else ''}: {shown_score(rows[-1])}")
     return Ablation(tuple(rows), statistics.fmean(untrained) if untrained else float("nan"), Path(plan.test.path).name)
 
 

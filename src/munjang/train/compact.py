@@ -51,7 +51,7 @@ class CompactEmbedding(nn.Module):
         whole_VD = self.whole()
         return nn.Embedding(self.num_embeddings, self.embedding_dim, padding_idx=self.padding_idx, _weight=whole_VD)
 
-    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:  # noqa: ARG002, FBT001
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:  # noqa: ARG002
         # saved as the embedding it stands for, so that a checkpoint does not depend on which rows were trained
         destination[prefix + "weight"] = self.whole()
 

@@ -35,7 +35,9 @@ class DevSet:
         texts = [text for column in range(self.examples.columns) for text in (example.texts[column] for example in self.examples.examples)]
         vectors = encoder.encode(texts)
         if not np.isfinite(vectors).all():
-            raise InputError("the model gives vectors that are not finite numbers\n  lower the learning rate; the last checkpoint is intact")
+            raise InputError(
+                "the model gives vectors that are not finite numbers\n  lower the learning rate; the last checkpoint is intact"
+            )
         sides = [vectors[start : start + count] for start in range(0, len(vectors), count)]
         labels = [example.label or 0.0 for example in self.examples.examples]
         if self.examples.label_kind == "score":

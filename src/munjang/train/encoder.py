@@ -42,7 +42,9 @@ class TextSettings:
 class TrainableEncoder(nn.Module):
     """Texts or token ids → sentence vectors, with a gradient."""
 
-    def __init__(self, backbone: nn.Module, tokenizer: Any, *, modes: Sequence[Pooling], text: TextSettings, tail: Sequence[nn.Module] = ()) -> None:
+    def __init__(
+        self, backbone: nn.Module, tokenizer: Any, *, modes: Sequence[Pooling], text: TextSettings, tail: Sequence[nn.Module] = ()
+    ) -> None:
         super().__init__()
         self.backbone = backbone
         self.tail = nn.Sequential(*tail)

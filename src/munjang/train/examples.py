@@ -8,7 +8,7 @@ pairs. A broken line is an error that names it; with skip_bad it is left out and
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -73,7 +73,7 @@ class Example:
 
 @dataclass(frozen=True)
 class ExampleSet:
-    """Examples of one shape. `classes` are the names of classes 0, 1, …"""
+    """Examples of one shape. `classes` are the names of classes 0, 1 and so on."""
 
     examples: tuple[Example, ...]
     label_kind: Label | None
@@ -137,7 +137,9 @@ def _example(row: SourceRow) -> Example:
 def _labelled(rows: Sequence[LabelledPair], data: AnyDataset) -> ExampleSet:
     names = tuple(sorted({row.label for row in rows}))
     if len(names) < 2:
-        raise InputError(f"{data.source}: every label is {shown(names[0])}, expected two classes or more\n  check which column is the label")
+        raise InputError(
+            f"{data.source}: every label is {shown(names[0])}, expected two classes or more\n  check which column is the label"
+        )
     kind: Label = "binary" if set(names) == {"0", "1"} else "class"
     number = {name: float(index) for index, name in enumerate(names)}
     made = tuple(Example((row.a, row.b), number[row.label], row.where) for row in rows)
@@ -177,15 +179,14 @@ def _dataset(source: DataSource) -> AnyDataset:
         raise InputError(f"{source.path}: no such file")
     if kind is None:
         return read_any(path, options)
-    readers = {
+    readers: dict[Kind, Callable[[Path, ReadOptions], AnyDataset]] = {
         "scored": read_scored_pairs,
         "labelled": read_labelled_pairs,
         "pairs": read_text_pairs,
         "triplets": read_triplets,
         "texts": read_labelled_texts,
     }
-    made: AnyDataset = readers[kind](path, options)  # type: ignore[operator]
-    return made
+    return readers[kind](path, options)
 
 
 def _kind(source: DataSource) -> Kind | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -82,7 +81,10 @@ def save_encoder(encoder: TrainableEncoder, target: Path) -> None:
         backbone.save_pretrained(target, safe_serialization=True)
         tokenizer.save_pretrained(target)
     config = json.loads((target / "config.json").read_text(encoding="utf-8"))
-    modules: list[Module] = [TransformerModule(target, config, encoder.text.max_length, encoder.text.lowercase), PoolingModule(encoder.modes)]
+    modules: list[Module] = [
+        TransformerModule(target, config, encoder.text.max_length, encoder.text.lowercase),
+        PoolingModule(encoder.modes),
+    ]
     for module in encoder.tail:
         modules.append(_described(module, target, len(modules)))
     write_modules(
@@ -103,7 +105,9 @@ def _described(module: Any, target: Path, number: int) -> Module:
     folder = target / f"{number}_{'Dense' if isinstance(module, Dense) else 'LayerNorm'}"
     folder.mkdir(exist_ok=True)
     prefix = "norm." if isinstance(module, TailNorm) else ""
-    save_file({prefix + name: tensor.detach().cpu().contiguous() for name, tensor in module.state_dict().items()}, folder / "model.safetensors")
+    save_file(
+        {prefix + name: tensor.detach().cpu().contiguous() for name, tensor in module.state_dict().items()}, folder / "model.safetensors"
+    )
     if isinstance(module, Dense):
         bias = module.linear.bias is not None
         return DenseModule(folder, module.in_features, module.out_features, bias, module.activation, module.residual_used)
@@ -117,7 +121,12 @@ def _save(recipe: Recipe, outcome: Outcome) -> TrainResult:
     result = _result(output, outcome, spread)
     facts = _facts(recipe, outcome, result)
     title = f"Training of {output.name}"
-    listed = [("base", facts.base), ("dimension", facts.dimension), ("pooling", facts.pooling), *(("setting", line) for line in facts.settings)]
+    listed = [
+        ("base", facts.base),
+        ("dimension", facts.dimension),
+        ("pooling", facts.pooling),
+        *(("setting", line) for line in facts.settings),
+    ]
     report = training_report(outcome.log, spread, title=title, said=outcome.said, facts=listed)
 
     def fill(draft: Path) -> None:
@@ -133,8 +142,8 @@ def _save(recipe: Recipe, outcome: Outcome) -> TrainResult:
             shutil.rmtree(place)
         # modules.json makes the folder a model, so it comes last
         if path.name != "modules.json":
-            os.replace(path, place)
-    os.replace(staged / "modules.json", output / "modules.json")
+            path.replace(place)
+    (staged / "modules.json").replace(output / "modules.json")
     staged.rmdir()
     return result
 
@@ -151,7 +160,9 @@ def _result(output: Path, outcome: Outcome, spread: Spread) -> TrainResult:
 def _facts(recipe: Recipe, outcome: Outcome, result: TrainResult) -> CardFacts:
     encoder = outcome.encoder
     data = [
-        DataFact(found.examples.source, len(found.examples), stage.objectives[found.objective].name, stage.objectives[found.objective].describe())
+        DataFact(
+            found.examples.source, len(found.examples), stage.objectives[found.objective].name, stage.objectives[found.objective].describe()
+        )
         for stage in outcome.stages
         for found in stage.data
     ]

@@ -76,7 +76,7 @@ def _backbone(folder: Path, dropout: float | None) -> tuple[Any, Any]:
     return backbone, tokenizer
 
 
-class quiet_transformers:  # noqa: N801
+class quiet_transformers:
     """Hold back transformers' progress bars and notes for a block, and put its settings back."""
 
     def __enter__(self) -> None:

@@ -48,5 +48,5 @@ class TrainingLog:
 
     def write(self, path: Path) -> None:
         """Write one JSON line per step and evaluation."""
-        lines = [json.dumps(asdict(entry)) for entry in [*self.steps, *self.evaluations]]
+        lines = [json.dumps(asdict(entry)) for entry in self.steps] + [json.dumps(asdict(entry)) for entry in self.evaluations]
         path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")

@@ -1,7 +1,7 @@
 """The training itself: stages one after the other, evaluation, checkpoints, early stopping, resuming.
 
-In: a `Recipe`. Out: an `Outcome`: the encoder with the best weights (or the last, where nothing was measured) and the log. Everything on the
-way is under `<output>/training`. Steps are in `step.py`, what a snapshot holds in `checkpoint.py`, saving the model in `finish.py`.
+In: a `Recipe`. Out: an `Outcome`: the encoder with the best weights (or the last, where nothing was measured) and the log. Everything on
+the way is under `<output>/training`. Steps are in `step.py`, what a snapshot holds in `checkpoint.py`, saving the model in `finish.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Hard negatives: for each (query, positive) pair, texts of a corpus that look like answers and are none.
 
-In: pairs, a corpus and an Encoder. Out: triplets. Only the k best candidates of each query are held, found block by block. A candidate that
-is near the positive's own score is probably right too; margins keep it out: absolute (positive − candidate ≥ margin) and relative (candidate
+In: pairs, a corpus and an Encoder. Out: triplets. Only the k best candidates of each query are held, found block by block. A candidate
+that is near the positive's own score is probably right too; margins keep it out: absolute (positive − candidate ≥ margin) and relative (candidate
 ≤ positive × (1 − margin)). Needs no torch: any Encoder will do.
 
 Shapes: N pairs, M texts of the corpus, K candidates of a query.
@@ -60,7 +60,9 @@ class Mined:
     mean_negative: float
 
 
-def mine_negatives(encoder: Encoder, pairs: Sequence[TextPair], corpus: Iterable[str] | None = None, *, options: MineOptions | None = None) -> Mined:
+def mine_negatives(
+    encoder: Encoder, pairs: Sequence[TextPair], corpus: Iterable[str] | None = None, *, options: MineOptions | None = None
+) -> Mined:
     """Return triplets for pairs; without a corpus the other pairs' positives are the candidates."""
     chosen = options or MineOptions()
     if not pairs:
@@ -84,7 +86,9 @@ def mine_negatives(encoder: Encoder, pairs: Sequence[TextPair], corpus: Iterable
     short = empty = 0
     for pair, positive in zip(pairs, own.tolist(), strict=True):
         row = places[pair.a]
-        ranked = [(texts[at], float(score)) for at, score in zip(found_NK[row], scores_NK[row], strict=True) if texts[at] not in right[pair.a]]
+        ranked = [
+            (texts[at], float(score)) for at, score in zip(found_NK[row], scores_NK[row], strict=True) if texts[at] not in right[pair.a]
+        ]
         fitting = [item for item in ranked[chosen.first_rank : chosen.last_rank] if _fits(item[1], positive, chosen)]
         if chosen.sampling == "random" and len(fitting) > chosen.negatives:
             fitting = [fitting[at] for at in sorted(random.permutation(len(fitting))[: chosen.negatives].tolist())]

@@ -51,7 +51,7 @@ def _attention(layer: PartsLayer, hidden_TD: Tensor, buckets: tuple[Bucket, ...]
     offset = torch.cat([layer.query.bias, layer.key.bias, layer.value.bias])
     qkv_TX = F.linear(hidden_TD, weight, offset)
     dropout = layer.attention_dropout if layer.training else 0.0
-    parts = qkv_TX.split([bucket.tokens for bucket in buckets])
+    parts = torch.split(qkv_TX, [bucket.tokens for bucket in buckets])
     attended = [
         attend(part, bucket, heads=layer.heads, dropout=dropout, bias_1HLL=bias)
         for part, bucket, bias in zip(parts, buckets, biases, strict=True)

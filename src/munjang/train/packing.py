@@ -54,11 +54,9 @@ class PackedTexts:
         """Return the same plan on another device."""
         if self.ids_T.device == device:
             return self
-        buckets = tuple(
-            Bucket(b.texts, b.length, b.tokens, _moved(b.places_T, device), _moved(b.mask_N11L, device)) for b in self.buckets
-        )
-        tensors = (self.ids_T, self.positions_T, self.lengths_N, self.order_N)
-        return PackedTexts(*(tensor.to(device) for tensor in tensors), buckets=buckets)
+        buckets = tuple(Bucket(b.texts, b.length, b.tokens, _moved(b.places_T, device), _moved(b.mask_N11L, device)) for b in self.buckets)
+        ids_T, positions_T = self.ids_T.to(device), self.positions_T.to(device)
+        return PackedTexts(ids_T, positions_T, self.lengths_N.to(device), self.order_N.to(device), buckets)
 
 
 def pack(texts: Sequence[Sequence[int] | NDArray[np.integer]]) -> PackedTexts:
@@ -77,7 +75,9 @@ def pack(texts: Sequence[Sequence[int] | NDArray[np.integer]]) -> PackedTexts:
     ids_T = np.concatenate([np.asarray(texts[index], np.int64) for index in by_length_N])
     positions_T = np.arange(len(ids_T)) - np.repeat(sorted_N.cumsum() - sorted_N, sorted_N)
     buckets = tuple(_bucket(sorted_N[first:last]) for first, last in _cuts(sorted_N.tolist()))
-    return PackedTexts(torch.from_numpy(ids_T), torch.from_numpy(positions_T), torch.from_numpy(sorted_N), torch.from_numpy(order_N), buckets)
+    return PackedTexts(
+        torch.from_numpy(ids_T), torch.from_numpy(positions_T), torch.from_numpy(sorted_N), torch.from_numpy(order_N), buckets
+    )
 
 
 def _cuts(descending: list[int]) -> list[tuple[int, int]]:

@@ -1,7 +1,7 @@
 """The processes that train together, through accelerate; one process is the plain case of the same code.
 
 Each process encodes its share of a batch. Objectives that compare rows get every process's vectors, with a gradient to the own ones; the
-others average over the own rows, weighted by their number. Gradients are then summed, so the step is that of one process with the whole batch.
+others average over the own rows, weighted by their number. Gradients are then summed, so the step is that of one process with all rows.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Processes:
         flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
         torch.distributed.all_reduce(flat)
         sizes = [gradient.numel() for gradient in gradients]
-        for gradient, part in zip(gradients, flat.split(sizes), strict=True):
+        for gradient, part in zip(gradients, torch.split(flat, sizes), strict=True):
             gradient.copy_(part.view_as(gradient))
 
     def sum_number(self, value: float) -> float:
@@ -107,5 +107,5 @@ def autocast(precision: str, device: torch.device) -> torch.autocast:
 def has_bf16(device: torch.device) -> bool:
     """Say whether bf16 is faster than an imitation here."""
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported()
+        return bool(torch.cuda.is_bf16_supported())
     return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())

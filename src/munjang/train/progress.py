@@ -1,7 +1,7 @@
 """What a training says while it runs: a value per step, and a live line on a terminal.
 
-The loop calls `Progress.step` and `Progress.said`; who listens decides what to show. `Live` shows step, loss, dev score, pairs per second and
-the time left with rich, on standard error; `Silent` shows nothing.
+The loop calls `Progress.step` and `Progress.said`; who listens decides what to show. `Live` shows step, loss, dev score, pairs per second
+and the time left with rich, on standard error; `Silent` shows nothing.
 """
 
 from __future__ import annotations
@@ -86,7 +86,9 @@ class Live:
         if self._bar is not None:
             self._bar.stop()
         self._stage = news.stage
-        self._bar = Bar(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[news]}"), console=self._console)
+        self._bar = Bar(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[news]}"), console=self._console
+        )
         self._task = self._bar.add_task(news.stage, total=news.total, news="")
         self._bar.start()
 

@@ -1,7 +1,7 @@
 """A TOML recipe → a frozen dataclass that says everything about a training.
 
 In: a file, or the mapping that TOML gives. Out: `Recipe`, with every path made relative to the recipe's own folder. An unknown key is
-refused with the nearest known one; a wrong type or range is refused with its place. `differences` says how two recipes differ, for resuming.
+refused with the nearest known one; a wrong type or range is refused with its place. `differences` says how two recipes differ, to resume.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a training did, as one HTML page: the loss, the dev score, and how the vectors lie.
 
-In: the outcome of a training. Out: HTML text. The cosines of random pairs beside those of labelled ones show whether the space has spread or
-collapsed; a collapse is said in words.
+In: the outcome of a training. Out: HTML text. The cosines of random pairs beside those of labelled ones show whether the space has spread
+or collapsed; a collapse is said in words.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def measure_spread(encoder: Encoder, examples: Sequence[Example], *, seed: int) 
 def training_report(log: TrainingLog, spread: Spread, *, title: str, said: Sequence[str], facts: Sequence[tuple[str, object]]) -> str:
     """Return the page."""
     parts = [table(["what", "value"], facts)]
-    parts += [text(line, tag="li") for line in said]
+    parts.append("<ul>" + "".join(text(line, tag="li") for line in said) + "</ul>")
     warning = spread.warning()
     if warning:
         parts.append(text(warning, style="warning"))
@@ -76,7 +76,8 @@ def training_report(log: TrainingLog, spread: Spread, *, title: str, said: Seque
     parts += [text("Loss", tag="h2"), line_chart(losses, title="Loss", x_title="step", y_title="loss")]
     if log.evaluations:
         curves = [
-            _line(f"stage {stage + 1}", [(entry.step, entry.score) for entry in log.evaluations if entry.stage == stage]) for stage in stages
+            _line(f"stage {stage + 1}", [(entry.step, entry.score) for entry in log.evaluations if entry.stage == stage])
+            for stage in stages
         ]
         metric = log.evaluations[-1].metric
         parts += [text("Dev score", tag="h2"), line_chart(curves, title="Dev score", x_title="step", y_title=metric)]

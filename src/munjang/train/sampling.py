@@ -1,8 +1,8 @@
 """Which rows make which batch, as a pure function of seed, stage and epoch.
 
 Nothing is remembered between batches: the plan of an epoch can be made again at any time, so a resumed run needs only the number of the
-step. Rows are shuffled; with `length_window` rows of like length meet (for encoders that must pad); with `no_duplicates` no text and no group
-stands in a batch twice. Several data sets are mixed by size or evenly; each batch comes from one of them.
+step. Rows are shuffled; with `length_window` rows of like length meet (for encoders that must pad); with `no_duplicates` no text and no
+group stands in a batch twice. Several data sets are mixed by size or evenly; each batch comes from one of them.
 """
 
 from __future__ import annotations

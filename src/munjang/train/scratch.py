@@ -98,11 +98,23 @@ def _unigram(recipe: ScratchRecipe, texts: list[str]) -> Any:
     )
     draft.train_from_iterator(texts, trainer)
     pieces = json.loads(draft.to_str())["model"]["vocab"]
-    # sums in another order differ in the last digits: rounded, and sorted again, they are the same every time
-    learnt = sorted(((piece, round(score, 6)) for piece, score in pieces if piece not in SPECIAL), key=lambda item: (-item[1], item[0]))
+    learnt = _in_one_order({piece: score for piece, score in pieces if piece not in SPECIAL})
     made = Tokenizer(models.Unigram([*((name, 0.0) for name in SPECIAL), *learnt], unk_id=SPECIAL.index("[UNK]")))
     made.normalizer, made.pre_tokenizer, made.decoder = normalizer, pre_tokenizers.Metaspace(), decoders.Metaspace()
     return _with_special(made)
+
+
+def _in_one_order(scores: dict[str, float]) -> list[tuple[str, float]]:
+    """Return pieces with scores that do not depend on the order in which the library went through its hash maps.
+
+    Sums in another order differ in the last digits, so scores are rounded. Letters that fell out and are put back get falling scores below
+    all others, in any order; here in that of the alphabet.
+    """
+    lowest = min((score for piece, score in scores.items() if len(piece) > 1), default=0.0)
+    back = sorted(piece for piece, score in scores.items() if len(piece) == 1 and score < lowest)
+    falling = sorted((scores[piece] for piece in back), reverse=True)
+    settled = scores | dict(zip(back, falling, strict=True))
+    return sorted(((piece, round(score, 6)) for piece, score in settled.items()), key=lambda item: (-item[1], item[0]))
 
 
 def _with_special(tokenizer: Any) -> Any:

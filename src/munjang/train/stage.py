@@ -175,5 +175,8 @@ def _sampled(found: ExampleSet, objective: Objective, table: TokenTable) -> Samp
     lengths = [sum(table.length(text) for text in example.texts) for example in found.examples]
     keys = None
     if objective.needs_no_duplicates:
-        keys = [frozenset((*example.texts, ("group", example.group))) if example.group else frozenset(example.texts) for example in found.examples]
+        keys = [
+            frozenset((*example.texts, ("group", example.group))) if example.group else frozenset(example.texts)
+            for example in found.examples
+        ]
     return Sampled(lengths, keys, least_rows=2 if objective.compares_rows else 1)

@@ -1,6 +1,6 @@
 """The token ids of a stage's texts, each text once, in one flat array.
 
-In: texts, many of them several times. Out: an id per text and its tokens on request. Lists of Python numbers would take ten times the memory.
+In: texts, many of them several times. Out: an id per text and its tokens on request. Lists would take ten times the memory.
 """
 
 from __future__ import annotations

@@ -26,7 +26,9 @@ _ACTIVATIONS: dict[Activation, nn.Module] = {
 class Dense(nn.Module):
     """activation(W x + b), with x added, or its projection, where the folder says residual."""
 
-    def __init__(self, in_features: int, out_features: int, *, bias: bool = True, activation: Activation = "tanh", residual: bool = False) -> None:
+    def __init__(
+        self, in_features: int, out_features: int, *, bias: bool = True, activation: Activation = "tanh", residual: bool = False
+    ) -> None:
         super().__init__()
         self.linear = nn.Linear(in_features, out_features, bias=bias)
         self.in_features, self.out_features = in_features, out_features

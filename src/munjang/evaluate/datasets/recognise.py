@@ -43,7 +43,7 @@ def peek(path: str | Path) -> Peek:
     text = data.decode("utf-8-sig", errors="replace")
     tabbed = "\t" in text.split("\n", 1)[0]
     if tabbed:
-        records = [line.rstrip("\r").split("\t") for line in text.split("\n")[:2]]
+        records = [line.rstrip("\r").split("\t") for line in text.split("\n")[:2] if line.strip("\r")]
     else:
         records = list(itertools.islice(csv.reader(io.StringIO(text, newline="")), 2))
     if not records or not any(records[0]):
@@ -59,7 +59,7 @@ def recognise(path: str | Path, kind: Kind | None = None) -> tuple[Layout, str]:
             return layout, f"{layout.name}: {_reason(layout, seen)}"
     plain = _plain(seen, kind)
     if plain is None:
-        advice = "name the columns, for example a = first column, b = second column"
+        advice = "name the columns, for example a = first column, b = second column (--column a=NAME --column b=NAME)"
         raise InputError(f"{Path(path).name}: columns {_listed(seen.first)}, expected {_wanted(kind)}\n  {advice}")
     return plain, f"plain file with a header: {', '.join(f'{role} = {shown(str(column), 30)}' for role, column in plain.columns.items())}"
 

@@ -1,0 +1,230 @@
+"""CrossEncoder: pairs of texts → scores, and nothing else.
+
+Both texts go through the encoder together, which is more exact than comparing vectors and far slower: use it to order a few candidates. A
+pair beyond the model's limit loses the end of its second text, never of its first, unless the first alone does not fit;
+`predict_with_report` says which pairs were cut. One cross-encoder may be used from many threads.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from munjang.engine.cross import CrossEngine, PairIds
+from munjang.engine.fingerprint import fingerprint
+from munjang.engine.folder import ModelFolder, read_folder
+from munjang.engine.modules import Activation, TransformerModule
+from munjang.engine.transformer import Compute
+from munjang.errors import FolderError, UsageError
+from munjang.limits import LIMITS
+from munjang.models.long_text import TruncationWarning
+from munjang.models.progress import Advance, progress_bar
+from munjang.models.registry import resolve
+from munjang.models.save import save_cross_folder
+from munjang.text.batching import plan_batches
+from munjang.text.tokenizer import Tokenizer, load_tokenizer
+from munjang.types import Vectors
+
+ScoreKind = Literal["model", "logits", "sigmoid", "softmax"]
+"""What a score is: the model's own activation, the raw logit, or one of two activations by name."""
+
+FEWEST_DOCUMENT_TOKENS = 8
+"""A query is only cut so far that this much of a document can be read."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Scores, and which pairs did not fit."""
+
+    scores: Vectors
+    cut: list[int]
+    """Indices of the pairs whose second text lost its end (or whose first text alone was too long)."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One document of a ranking."""
+
+    index: int
+    score: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Documents, best first, and how far the scoring got."""
+
+    documents: list[Ranked]
+    scored: int
+    """How many documents were scored; the rest follow in the order they came in, without a score."""
+
+
+class CrossEncoder:
+    """Scores pairs of texts.
+
+    >>> model = CrossEncoder.load("reranker")                                       # doctest: +SKIP
+    >>> model.rank("winter weather", ["It snows.", "Bread rises."])                 # doctest: +SKIP
+    """
+
+    def __init__(
+        self, folder: ModelFolder, tokenizer: Tokenizer, engine: CrossEngine, *, name: str, compute: Compute, max_length: int
+    ) -> None:
+        self.folder = folder
+        self.tokenizer = tokenizer
+        self.engine = engine
+        self.name = name
+        self.compute = compute
+        self.max_length = max_length
+
+    @classmethod
+    def load(
+        cls, name: str | Path, *, compute: Compute = "float32", threads: int | None = None, max_length: int | None = None
+    ) -> CrossEncoder:
+        """Load a cross-encoder by name or path."""
+        if compute not in ("float32", "int8"):
+            raise UsageError(f"compute={compute!r} is unknown; expected 'float32' or 'int8'")
+        found = resolve(name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a plain encoder folder is refused below, so its pooling need not be assumed aloud
+            folder = read_folder(found.path)
+        engine = CrossEngine(folder, compute=compute, threads=threads)
+        base = folder.base
+        assert isinstance(base, TransformerModule)  # what the engine checked
+        tokenizer = load_tokenizer(base.folder)
+        if tokenizer.highest_id >= engine.vocabulary_size:
+            raise FolderError(f"{folder.path}: the tokenizer's ids go beyond the weights' {engine.vocabulary_size:,} pieces")
+        limits = (folder.max_length, tokenizer.max_length, engine.max_tokens, max_length)
+        limit = min(limit for limit in limits if limit is not None)
+        if limit < tokenizer.pair_special_count + FEWEST_DOCUMENT_TOKENS:
+            raise UsageError(f"a limit of {limit} tokens leaves no room for two texts")
+        return cls(folder, tokenizer, engine, name=found.name, compute=compute, max_length=limit)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels' names; one label means a score."""
+        return self.engine.head.labels
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short name that changes whenever the scores would."""
+        return fingerprint(self.folder, settings=f"cross {self.compute} {self.max_length}")
+
+    def predict(self, pairs: Sequence[tuple[str, str]], /, *, score: ScoreKind = "model", progress: bool = False) -> Vectors:
+        """Return one score per pair, shape (n,), or one row of label scores per pair, shape (n, labels)."""
+        scored = self.predict_with_report(pairs, score=score, progress=progress)
+        if scored.cut:
+            warnings.warn(
+                f"{len(scored.cut):,} of {len(scored.scores):,} pairs are longer than {self.max_length} tokens; "
+                "the end of the second text was not read (predict_with_report says which)",
+                TruncationWarning,
+                stacklevel=2,
+            )
+        return scored.scores
+
+    def predict_with_report(self, pairs: Sequence[tuple[str, str]], /, *, score: ScoreKind = "model", progress: bool = False) -> Scored:
+        """Score pairs and say which were cut; never warns."""
+        listed = _checked(pairs)
+        logits = np.zeros((len(listed), len(self.labels)), np.float32)
+        cut: list[int] = []
+        with progress_bar("score", len(listed), shown=progress) as advance:
+            for start in range(0, len(listed), LIMITS.stream_texts):
+                block = listed[start : start + LIMITS.stream_texts]
+                ids, too_long = self._ids(block)
+                cut += [start + number for number in too_long]
+                self._fill(logits[start : start + len(block)], ids, advance)
+        scores = _activated(logits, self._activation(score))
+        return Scored(scores[:, 0] if len(self.labels) == 1 else scores, cut)
+
+    def rank(
+        self, query: str, documents: Sequence[str], /, *, k: int | None = None, budget_seconds: float | None = None, progress: bool = False
+    ) -> Ranking:
+        """Order documents by how well they answer the query, best first.
+
+        With `budget_seconds`, documents are scored in the order they come in until the time is up; those not reached follow
+        behind in their old order with the score NaN, and `scored` says how many were reached.
+        """
+        if len(self.labels) != 1:
+            raise UsageError(f"{self.name}: has {len(self.labels)} labels; ranking needs a model with one score")
+        deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
+        scores: list[float] = []
+        for block in _steps(len(documents), deadline):
+            if deadline is not None and scores and time.monotonic() >= deadline:
+                break
+            pairs = [(query, documents[number]) for number in block]
+            scores += self.predict_with_report(pairs, progress=progress and deadline is None).scores.tolist()
+        order = sorted(range(len(scores)), key=lambda number: -scores[number])
+        ranked = [Ranked(number, scores[number], documents[number]) for number in order]
+        ranked += [Ranked(number, float("nan"), documents[number]) for number in range(len(scores), len(documents))]
+        return Ranking(ranked[:k], len(scores))
+
+    def save(self, path: str | Path) -> None:
+        """Write a folder that Munjang and sentence-transformers' CrossEncoder load with equal scores."""
+        save_cross_folder(self.folder, self.tokenizer, Path(path), max_length=self.max_length, activation=self.engine.head.activation)
+
+    def _activation(self, score: ScoreKind) -> Activation | Literal["softmax"]:
+        if score == "model":
+            return self.engine.head.activation
+        if score not in ("logits", "sigmoid", "softmax"):
+            raise UsageError(f"score={score!r} is unknown; expected 'model', 'logits', 'sigmoid' or 'softmax'")
+        return "identity" if score == "logits" else score
+
+    def _ids(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[PairIds], list[int]]:
+        unique = list(dict.fromkeys(text for pair in pairs for text in pair))
+        plain = dict(zip(unique, self.tokenizer.encode_plain(unique), strict=True))
+        room = self.max_length - self.tokenizer.pair_special_count
+        fitted = [_fitted(plain[first], plain[second], room) for first, second in pairs]
+        too_long = [number for number, (first, second) in enumerate(pairs) if len(plain[first]) + len(plain[second]) > room]
+        return [self.tokenizer.wrap_pair(first, second) for first, second in fitted], too_long
+
+    def _fill(self, logits: Vectors, ids: list[PairIds], advance: Advance) -> None:
+        batches = plan_batches([len(one) for one, _ in ids])
+        for batch, rows in zip(batches, self.engine.logits_of_batches([[ids[n] for n in batch] for batch in batches]), strict=True):
+            logits[batch] = rows
+            advance(len(batch))
+
+
+def _fitted(first: list[int], second: list[int], room: int) -> tuple[list[int], list[int]]:
+    """Cut the second text to fit; the first only where it would leave no room at all."""
+    if len(first) + len(second) <= room:
+        return first, second
+    kept = first[: max(room - min(len(second), FEWEST_DOCUMENT_TOKENS), 0)]
+    return kept, second[: room - len(kept)]
+
+
+def _checked(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    listed = []
+    for number, pair in enumerate(pairs):
+        if isinstance(pair, str) or len(pair) != 2:
+            raise UsageError(f"pair {number} is not a pair of texts")
+        listed.append((pair[0], pair[1]))
+    return listed
+
+
+def _steps(count: int, deadline: float | None) -> Iterator[range]:
+    """Yield all documents at once, or a few at a time when there is a deadline to look at."""
+    step = count if deadline is None else 16
+    return (range(start, min(start + step, count)) for start in range(0, count, max(step, 1)))
+
+
+def _activated(logits: Vectors, activation: Activation | Literal["softmax"]) -> Vectors:
+    if activation == "identity":
+        return logits
+    if activation == "sigmoid":
+        half: Vectors = 0.5 * (1 + np.tanh(0.5 * logits))
+        return half
+    if activation == "softmax":
+        raised = np.exp(logits - logits.max(axis=1, keepdims=True))
+        shares: Vectors = raised / raised.sum(axis=1, keepdims=True)
+        return shares
+    if activation == "tanh":
+        return np.tanh(logits)
+    if activation == "relu":
+        return np.maximum(logits, 0)
+    raise UsageError(f"the activation {activation!r} is not one for scores")

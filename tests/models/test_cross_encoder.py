@@ -1,0 +1,169 @@
+"""Cross-encoders: scores equal sentence-transformers', for every family, both ways of saving, and honest about what was cut."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from munjang import CrossEncoder, SentenceEncoder
+from munjang.errors import FolderError, UsageError
+from munjang.models.long_text import TruncationWarning
+
+torch = pytest.importorskip("torch", reason="the authority needs torch")
+transformers = pytest.importorskip("transformers", reason="the authority needs transformers")
+sentence_transformers = pytest.importorskip("sentence_transformers", reason="sentence-transformers is the authority")
+
+from tests.conftest import POSITIONS, Tiny, make_config, quiet, randomise, write_tokenizer  # noqa: E402
+
+FAMILIES = ("bert", "roberta", "xlm-roberta", "electra", "distilbert", "mpnet")
+PAIRS = [
+    ("the rain", "비가 많이 온다"),
+    ("cat", "a dog was on the train"),
+    ("", "the sun"),
+    ("snow is in winter", ""),
+    ("눈이 올까요?", "겨울 날씨"),
+]
+
+MakeCross = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def make_cross(tmp_path_factory: pytest.TempPathFactory) -> MakeCross:
+    made: dict[tuple[str, int], Path] = {}
+
+    def make(family: str, labels: int = 1) -> Path:
+        if (family, labels) not in made:
+            folder = tmp_path_factory.mktemp(f"cross-{family}-{labels}")
+            size = write_tokenizer(folder, family, 48)
+            with quiet():
+                config = make_config(Tiny(family=family, positions=POSITIONS), size)
+                config.num_labels = labels
+                model = transformers.AutoModelForSequenceClassification.from_config(config).eval()
+                randomise(model)
+                model.save_pretrained(folder)
+            made[family, labels] = folder
+        return made[family, labels]
+
+    return make
+
+
+def authority(folder: Path) -> sentence_transformers.CrossEncoder:
+    with quiet():
+        return sentence_transformers.CrossEncoder(str(folder), device="cpu")
+
+
+@pytest.mark.parametrize("labels", [1, 3])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_scores_equal_sentence_transformers(make_cross: MakeCross, family: str, labels: int) -> None:
+    folder = make_cross(family, labels)
+    with quiet():
+        theirs = authority(folder).predict(PAIRS, convert_to_numpy=True)
+    ours = CrossEncoder.load(folder).predict(PAIRS)
+    assert ours.shape == theirs.shape
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_folder_saved_here_loads_there_with_equal_scores(make_cross: MakeCross, family: str, tmp_path: Path) -> None:
+    ours = CrossEncoder.load(make_cross(family))
+    ours.save(tmp_path / "saved")
+    with quiet():
+        theirs = authority(tmp_path / "saved").predict(PAIRS)
+    np.testing.assert_allclose(theirs, ours.predict(PAIRS), atol=1e-5)
+
+
+@pytest.mark.parametrize("labels", [1, 3])
+def test_a_folder_saved_there_loads_here_with_equal_scores(make_cross: MakeCross, labels: int, tmp_path: Path) -> None:
+    with quiet():
+        theirs = authority(make_cross("bert", labels))
+        theirs.save_pretrained(str(tmp_path / "saved"))
+        expected = theirs.predict(PAIRS)
+    np.testing.assert_allclose(CrossEncoder.load(tmp_path / "saved").predict(PAIRS), expected, atol=1e-5)
+
+
+def test_rank_orders_as_sentence_transformers(make_cross: MakeCross) -> None:
+    documents = [second for _, second in PAIRS if second] + ["the cat sleep", "coffee and a book", "서울에서 부산까지"]
+    with quiet():
+        theirs = authority(make_cross("bert")).rank("the rain", documents)
+    ours = CrossEncoder.load(make_cross("bert")).rank("the rain", documents)
+    assert [document.index for document in ours.documents] == [row["corpus_id"] for row in theirs]
+    assert ours.scored == len(documents)
+
+
+def test_scores_do_not_depend_on_the_batch(make_cross: MakeCross) -> None:
+    model = CrossEncoder.load(make_cross("xlm-roberta"))
+    alone = np.array([model.predict([pair])[0] for pair in PAIRS])
+    np.testing.assert_allclose(model.predict(PAIRS), alone, atol=2e-6)
+
+
+def test_int8_scores_are_near(make_cross: MakeCross, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUNJANG_HOME", str(tmp_path))
+    folder = make_cross("bert")
+    exact = CrossEncoder.load(folder).predict(PAIRS)
+    for _ in range(2):  # the second load comes from the cache
+        np.testing.assert_allclose(CrossEncoder.load(folder, compute="int8").predict(PAIRS), exact, atol=0.1)
+
+
+def test_a_long_document_is_cut_and_the_query_is_not(make_cross: MakeCross) -> None:
+    model = CrossEncoder.load(make_cross("bert"))
+    pairs = [("the rain", "the sun " * 100), ("the rain", "sun")]
+    with pytest.warns(TruncationWarning, match="1 of 2 pairs"):
+        model.predict(pairs)
+    assert model.predict_with_report(pairs).cut == [0]
+    ids, _ = model._ids(pairs)
+    query = model.tokenizer.encode_plain(["the rain"])[0]
+    assert len(ids[0][0]) == model.max_length
+    assert ids[0][0][1 : 1 + len(query)] == query
+
+
+def test_a_query_longer_than_the_limit_leaves_room_for_the_document(make_cross: MakeCross) -> None:
+    model = CrossEncoder.load(make_cross("bert"))
+    (ids, types), _ = model._ids([("the sun " * 100, "rain")])[0][0], None
+    assert len(ids) == model.max_length
+    assert 1 in types
+
+
+def test_a_budget_stops_scoring_and_says_how_far_it_got(make_cross: MakeCross) -> None:
+    model = CrossEncoder.load(make_cross("bert"))
+    documents = [f"the rain {number}" for number in range(200)]
+    start = time.monotonic()
+    ranking = model.rank("the rain", documents, budget_seconds=0)
+    assert time.monotonic() - start < 5
+    assert 0 < ranking.scored < 200
+    assert len(ranking.documents) == 200
+    assert sorted(document.index for document in ranking.documents) == list(range(200))
+
+
+def test_a_sentence_encoder_is_refused_with_the_right_command(tiny_bert_folder: Path) -> None:
+    with pytest.raises(FolderError, match="munjang encode"):
+        CrossEncoder.load(tiny_bert_folder)
+
+
+def test_a_cross_encoder_is_refused_where_vectors_are_wanted(make_cross: MakeCross) -> None:
+    with pytest.raises(FolderError, match="munjang rerank"):
+        SentenceEncoder.load(make_cross("bert"))
+
+
+def test_ranking_needs_one_score(make_cross: MakeCross) -> None:
+    with pytest.raises(UsageError, match="3 labels"):
+        CrossEncoder.load(make_cross("bert", 3)).rank("a", ["b"])
+
+
+def test_a_missing_head_is_named(make_cross: MakeCross, tmp_path: Path) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    target = tmp_path / "headless"
+    CrossEncoder.load(make_cross("bert")).save(target)
+    tensors = load_file(target / "model.safetensors")
+    save_file({name: array for name, array in tensors.items() if not name.startswith("classifier")}, target / "model.safetensors")
+    with pytest.raises(FolderError, match="classifier"):
+        CrossEncoder.load(target)
+
+
+def test_what_is_not_a_pair_is_named(make_cross: MakeCross) -> None:
+    with pytest.raises(UsageError, match="pair 1"):
+        CrossEncoder.load(make_cross("bert")).predict([("a", "b"), "ab"])  # type: ignore[list-item]
