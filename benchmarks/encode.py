@@ -2,9 +2,10 @@
 
     ./run bench encode [--rounds 5] [--routes munjang,st,…] [--json FILE]
 
-Every route is a process of its own that loads all-MiniLM-L6-v2 once and then encodes the same texts when told to, one route at a time, round
-after round. Reported: the median over rounds of (time of sentence-transformers on torch) / (time of the route), peak memory of the process, the
-machine's measured sgemm peak and the share of it that Munjang's float32 route reaches. Texts: 3,000 short sentences and 150 passages.
+Every route is a process of its own that loads all-MiniLM-L6-v2 once and then encodes the same texts when told to, one route at a time,
+round after round. Reported: the median over rounds of (time of sentence-transformers on torch) / (time of the route), peak memory of the
+process, the machine's measured sgemm peak and the share of it that Munjang's float32 route reaches. Texts: 3,000 short sentences and 150
+passages. Between two routes there is a short pause, so that the threads of the one before have stopped spinning.
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ FLOPS_PER_TOKEN = 2 * 6 * 12 * 384 * 384
 """Multiply-adds of the linear layers of a 6 × 384 encoder, counted twice."""
 
 
+PAUSE = 0.5
+"""Seconds between two routes."""
+
+
 class Route:
     """A worker process that encodes on demand."""
 
@@ -51,12 +56,14 @@ class Route:
         self.facts = self._answer()
 
     def encode(self, texts: str) -> dict[str, float]:
+        """Encode one set of texts and return seconds and peak memory."""
         assert self.process.stdin is not None
         self.process.stdin.write(texts + "\n")
         self.process.stdin.flush()
         return self._answer()
 
     def close(self) -> None:
+        """End the process."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait()
@@ -94,6 +101,7 @@ def main() -> None:
         peaks.append(sgemm_peak())
         for texts in SETS:
             for route in routes:
+                time.sleep(PAUSE)
                 answer = route.encode(texts)
                 memory[route.name] = answer["peak_mb"]
                 if number:

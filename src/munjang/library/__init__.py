@@ -1,0 +1,1 @@
+"""Documents that can be searched and survive anything: the store, its caches, filters, words and search."""

@@ -1,0 +1,210 @@
+"""What a store is: the place where documents, passages and vectors live, and the only thing in a library that is true.
+
+A document has an id, a text and metadata. Its text is cut into passages; each passage has a number (`row`), a place in the text, one vector
+and its words. Row numbers grow and are never used twice, and what stands behind a number never changes (a changed text gets new rows): that
+is why caches may trust a row number for as long as the store's `uuid` is theirs.
+
+A store is handed finished entries: it knows no model, splits no text and ranks nothing but words. Everything that it promises is tested for
+every store by tests/contract/test_store.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from munjang.library.where import Condition
+from munjang.types import Ints, Vectors
+
+Metadata: TypeAlias = dict[str, Any]
+"""What JSON can hold; strings in NFC, without NUL."""
+
+BLOCK = 4_096
+"""Rows that an iteration hands out at once."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document as it was handed in."""
+
+    id: str
+    text: str
+    metadata: Metadata
+    content_hash: str
+    """Of the text alone: equal hashes need no second encoding."""
+
+
+@dataclass(frozen=True)
+class Passage:
+    """One stretch of a document: characters `start` to `stop` of its text, and the words by which it can be found."""
+
+    start: int
+    stop: int
+    words: tuple[str, ...]
+    """Morphemes or plain words without white space."""
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A document ready to be stored: P passages, and a vector for each of them."""
+
+    document: Document
+    passages: tuple[Passage, ...]
+    vectors_PD: Vectors
+
+
+@dataclass(frozen=True)
+class NewMetadata:
+    """Other metadata for a document that exists; its text, passages and rows stay. A document that does not exist is left alone."""
+
+    id: str
+    metadata: Metadata
+
+
+Change: TypeAlias = Entry | NewMetadata
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What every vector in a store has in common. Written once, when the store is made; replaced as a whole when it is encoded anew."""
+
+    model: str
+    """The name people know the model by."""
+    fingerprint: str
+    dimension: int
+    analyser: str
+    """What split the words: "kiwi" or "bigrams"."""
+    passage_characters: int
+    passage_overlap: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a row stands: the document's id and the stretch of its text."""
+
+    row: int
+    id: str
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, eq=False)
+class VectorBlock:
+    """Some rows in ascending order, the documents they belong to, and their vectors."""
+
+    rows_N: Ints
+    ids: tuple[str, ...]
+    vectors_ND: Vectors
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A row and how well it answers; more is better."""
+
+    row: int
+    score: float
+
+
+class Store(Protocol):
+    """Documents, passages and vectors, with commits that survive a crash.
+
+    Reads are safe from several threads and processes, and each sees the last commit. Methods that write need `writer()` to be held by the
+    caller. Vectors whose checksum does not fit are never handed out: reading them raises DamagedFile.
+    """
+
+    @property
+    def name(self) -> str:
+        """The path or address, for messages; without a password."""
+        ...
+
+    @property
+    def uuid(self) -> str:
+        """Different for every store ever made."""
+        ...
+
+    def settings(self) -> Settings:
+        """Return what all vectors have in common."""
+        ...
+
+    def generation(self) -> int:
+        """Return a number that grows with every commit."""
+        ...
+
+    def writer(self, purpose: str, /) -> AbstractContextManager[None]:
+        """Hold the right to write; raise Busy, saying who holds it and since when, if another writer does."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Let all reads of this thread inside the block see one and the same commit."""
+        ...
+
+    def put(self, changes: Iterable[Change], /, *, settings: Settings | None = None) -> None:
+        """Write all changes in one transaction that is on disk when this returns; a document with a known id is replaced.
+
+        With `settings` these replace the old ones in the same transaction, and every document that is not among the changes is dropped.
+        An exception from the iterable, or a full disk (NoSpace), leaves the old state as it was.
+        """
+        ...
+
+    def delete(self, ids: Sequence[str], /) -> int:
+        """Drop these documents in one transaction and return how many of them existed."""
+        ...
+
+    def get(self, ids: Sequence[str], /) -> dict[str, Document]:
+        """Return those of the documents that exist, by id."""
+        ...
+
+    def entries(self, *, block: int = BLOCK) -> Iterator[list[Entry]]:
+        """Yield every document with its passages and vectors, in the order of their first rows; one commit's state."""
+        ...
+
+    def vectors(self, *, after: int = 0, block: int = BLOCK) -> Iterator[VectorBlock]:
+        """Yield the vectors of all rows greater than `after`, in ascending order."""
+        ...
+
+    def vectors_of(self, rows: Sequence[int] | Ints, /) -> VectorBlock:
+        """Return the vectors of those of these rows that exist, in ascending order."""
+        ...
+
+    def rows(self, where: Condition | None = None, /) -> Ints:
+        """Return the rows of all documents that meet the condition, in ascending order."""
+        ...
+
+    def rows_of(self, ids: Sequence[str], /) -> Ints:
+        """Return the rows of these documents, in ascending order."""
+        ...
+
+    def places(self, rows: Sequence[int] | Ints, /) -> dict[int, Place]:
+        """Return where those of these rows stand that exist."""
+        ...
+
+    def lexical(self, words: Sequence[str], k: int, /, *, where: Condition | None = None) -> list[Scored]:
+        """Return the k rows that hold any of these words and fit them best, best first, equal ones by row."""
+        ...
+
+    def count(self) -> tuple[int, int]:
+        """Return the number of documents and of passages."""
+        ...
+
+    def check(self) -> list[str]:
+        """Read everything and return what is wrong, one sentence each; empty when all is well."""
+        ...
+
+    def compact(self) -> None:
+        """Give space that deleted documents left back to the disk."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections; a second call does nothing."""
+        ...
+
+
+@runtime_checkable
+class VectorSearch(Protocol):
+    """A store that finds nearest vectors itself, so that the library keeps no matrix of its own."""
+
+    def nearest(self, query_D: Vectors, k: int, /, *, where: Condition | None = None, exact: bool = False) -> list[Scored]:
+        """Return the k rows with the highest cosine, best first, equal ones by row."""
+        ...

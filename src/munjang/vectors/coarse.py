@@ -1,0 +1,160 @@
+"""float32 vectors → bytes, with a proven bound on how far a product of bytes is from the product of the vectors.
+
+A corpus row c becomes whole numbers u: c = μ + w∘u + e, with one centre μ and one step w for each dimension, taken from a sample; e is what
+is left over, and its length is kept. A query q against it: q∘w = s·v + f with whole numbers v and one step s. Then
+
+    q·c = q·μ + s·(v·u) + f·u + q·e     and so     |q·c − (q·μ + s·(v·u))| ≤ |f||u| + |q||e|        (Cauchy–Schwarz)
+
+The bound holds for any μ, w and s; good ones make it small. Lengths are kept per block of rows, as maxima.
+
+Shapes: N queries, M corpus rows, D dimensions, J blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from munjang.errors import InputError
+from munjang.types import Metric, Vectors
+from munjang.vectors.int8_product import ZERO, Bytes
+from munjang.vectors.similarity import prepared
+
+ROWS = 1024
+"""Corpus rows of a block."""
+
+Doubles = NDArray[np.float64]
+
+_SAMPLE = 2048
+_CUTS = (3.5, 4.0, 5.0, 7.0, 12.0)  # standard deviations that 127 may stand for
+_ROUNDING = 1 + 1e-4  # more than float32 loses in a length
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What a byte stands for in each dimension."""
+
+    centre_D: Vectors
+    step_D: Vectors
+
+
+@dataclass(frozen=True)
+class CoarseRows:
+    """A corpus as bytes, and per block the largest |u|, |e| and |c|."""
+
+    bytes_MD: Bytes
+    steps: Steps
+    whole_J: Doubles
+    error_J: Doubles
+    length_J: Doubles
+
+
+@dataclass(frozen=True)
+class CoarseQueries:
+    """Queries as bytes, with what turns a product of bytes into a score and a bound."""
+
+    bytes_DN: NDArray[np.int8]
+    step_N: Doubles
+    offset_N: Doubles
+    error_N: Doubles
+    length_N: Doubles
+
+    def least(self, floor_N: Vectors, rows: CoarseRows, block: int) -> NDArray[np.int32]:
+        """Return the least product of bytes with which a row of this block can score above the floor."""
+        d = len(self.bytes_DN)
+        rounding_N = d * 2.0**-23 * self.length_N * rows.length_J[block]  # of the float32 scores that floor and rows are compared by
+        slack_N = self.error_N * rows.whole_J[block] + self.length_N * rows.error_J[block] + rounding_N
+        with np.errstate(invalid="ignore"):
+            least_N = np.floor((floor_N - self.offset_N - slack_N * _ROUNDING) / self.step_N)
+        bound = float(np.iinfo(np.int32).max)
+        return np.clip(np.nan_to_num(least_N, nan=-bound), -bound, bound - 1).astype(np.int32)
+
+
+def coarse_rows(corpus: NDArray[Any], metric: Metric) -> CoarseRows:
+    """Turn a corpus into bytes, block by block."""
+    m, d = corpus.shape
+    steps = _choose_steps(_sampled(corpus, metric))
+    blocks = -(-m // ROWS)
+    bytes_MD = np.empty((m, d), dtype=np.uint8)
+    whole_J, error_J, length_J = (np.zeros(blocks) for _ in range(3))
+    inverse_D = 1 / steps.step_D
+    for block, (start, rows_MD) in enumerate(_blocks(corpus, metric)):
+        length_J[block] = _longest(rows_MD)
+        whole_MD = rows_MD - steps.centre_D
+        left_MD = whole_MD.copy()
+        whole_MD *= inverse_D
+        np.rint(whole_MD, out=whole_MD)
+        np.clip(whole_MD, -127, 127, out=whole_MD)
+        whole_J[block] = _longest(whole_MD)
+        np.add(whole_MD, np.float32(ZERO), out=bytes_MD[start : start + len(rows_MD)], casting="unsafe")
+        whole_MD *= steps.step_D
+        left_MD -= whole_MD
+        # Taking the centre off and multiplying the step back rounds each number, by at most 2⁻²² of what is rounded.
+        error_J[block] = _longest(left_MD) + 2.0**-22 * (length_J[block] + 2 * float(np.linalg.norm(steps.centre_D)) + _longest(whole_MD))
+        if not np.isfinite(error_J[block]) or not np.isfinite(length_J[block]):
+            _name_bad_row(corpus, start)
+    return CoarseRows(bytes_MD, steps, whole_J, error_J, length_J)
+
+
+def coarse_queries(queries_ND: Vectors, steps: Steps) -> CoarseQueries:
+    """Turn prepared queries into bytes for a corpus of these steps."""
+    exact_ND = queries_ND.astype(np.float64)
+    scaled_ND = exact_ND * steps.step_D
+    step_N = np.abs(scaled_ND).max(axis=1, initial=0) / 127
+    step_N[step_N == 0] = 1
+    whole_ND = np.rint(scaled_ND / step_N[:, None])
+    return CoarseQueries(
+        bytes_DN=np.ascontiguousarray(whole_ND.T.astype(np.int8)),
+        step_N=step_N,
+        offset_N=exact_ND @ steps.centre_D.astype(np.float64),
+        error_N=np.linalg.norm(scaled_ND - whole_ND * step_N[:, None], axis=1),
+        length_N=np.linalg.norm(exact_ND, axis=1),
+    )
+
+
+def _blocks(corpus: NDArray[Any], metric: Metric) -> Iterator[tuple[int, Vectors]]:
+    for start in range(0, len(corpus), ROWS):
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield start, prepared(np.ascontiguousarray(corpus[start : start + ROWS], dtype=np.float32), metric)
+
+
+def _sampled(corpus: NDArray[Any], metric: Metric) -> Vectors:
+    """Return up to _SAMPLE finite rows, evenly spread."""
+    rows = np.linspace(0, len(corpus) - 1, min(len(corpus), _SAMPLE)).astype(np.int64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sample = prepared(np.ascontiguousarray(corpus[rows], dtype=np.float32), metric)
+    return sample[np.isfinite(sample).all(axis=1)]
+
+
+def _choose_steps(sample_MD: Vectors) -> Steps:
+    """Choose the step that leaves the least over: a small one rounds well and cuts off what lies far out."""
+    if not len(sample_MD):
+        return Steps(np.zeros(sample_MD.shape[1], dtype=np.float32), np.ones(sample_MD.shape[1], dtype=np.float32))
+    centre_D = sample_MD.mean(axis=0)
+    gap_MD = sample_MD - centre_D
+    spread_D = np.maximum(gap_MD.std(axis=0), np.float32(1e-3) * (np.sqrt(np.mean(gap_MD**2)) + np.float32(1e-20)))
+
+    def left_over(step_D: Vectors) -> float:
+        return _longest(gap_MD - np.clip(np.rint(gap_MD / step_D), -127, 127) * step_D)
+
+    candidates = [np.asarray(spread_D * np.float32(cut / 127), dtype=np.float32) for cut in _CUTS]
+    return Steps(centre_D, min(candidates, key=left_over))
+
+
+def _longest(rows_MD: Vectors) -> float:
+    """Return the largest length of a row, rounded up."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = np.einsum("md,md->m", rows_MD, rows_MD)
+    return float(np.sqrt(np.float64(squares.max(initial=0)))) * _ROUNDING
+
+
+def _name_bad_row(corpus: NDArray[Any], start: int) -> None:
+    bad = np.flatnonzero(~np.isfinite(np.asarray(corpus[start : start + ROWS], dtype=np.float32)).all(axis=1))
+    if len(bad):
+        where = f"corpus row {start + int(bad[0])}"
+        raise InputError(f"{where}: holds NaN or infinity; expected finite numbers\n  encode that text again, or leave it out")
+    raise InputError(f"corpus rows from {start}: too large for float32\n  normalize the vectors, or use metric cosine")

@@ -1,0 +1,143 @@
+"""A corpus, prepared once → each query's k best rows, exactly, at a third of the price of a float32 product.
+
+A first pass multiplies bytes (`int8_product`) and drops the rows that cannot be among the best by a proven bound (`coarse`); what is left, a
+few in a hundred thousand, is scored again in float32. So the answer is that of `top_k`, up to the last digit of float32. Where the bound
+decides nothing, because very many rows are nearly alike, a block is scored in float32 straight away, and where the processor has no
+exact integer product, all of them are.
+
+The index holds one byte per number besides the corpus, which may be on disk (`numpy.memmap`): only rows that survive are read.
+
+Shapes: N queries, M corpus rows, D dimensions, P pairs of a query and a row, K answers.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from munjang.errors import UsageError
+from munjang.types import Ints, Metric, Vectors
+from munjang.vectors.best import LARGEST_INDEX, Best, indices_of, keys_of, scores_of
+from munjang.vectors.coarse import ROWS, CoarseQueries, CoarseRows, coarse_queries, coarse_rows
+from munjang.vectors.int8_product import available, product_with
+from munjang.vectors.similarity import as_rows, check_metric, check_same_dimension, prepared
+from munjang.vectors.topk import top_k
+
+_QUERIES = 512  # queries that go through the corpus together; their bytes and one block's products fit in the processor's cache
+_CROWDED = 1 / 32  # a block of which more than this survives is scored in float32
+_PATIENCE = 8  # crowded blocks before the first pass is given up, unless it paid in as many others
+_PAIRS = 4096  # survivors that are scored again together
+
+
+class ExactIndex:
+    """Vectors ready to be searched exactly by cosine or dot product.
+
+    >>> index = ExactIndex(np.array([[0, 1], [2, 0], [1, 0]]))
+    >>> scores, indices = index.search([1, 0], k=2)
+    >>> scores.tolist(), indices.tolist()
+    ([[1.0, 1.0]], [[1, 2]])
+    """
+
+    def __init__(self, corpus: NDArray[Any], *, metric: Metric = "cosine") -> None:
+        check_metric(metric)
+        found = np.atleast_2d(np.asanyarray(corpus))
+        if metric not in ("cosine", "dot"):
+            raise UsageError(f"metric {metric}: an exact index knows cosine and dot\n  use top_k for the others")
+        if found.ndim != 2 or found.dtype.kind not in "fiu" or len(found) > LARGEST_INDEX:
+            raise UsageError(
+                f"corpus: found shape {found.shape} of {found.dtype}; expected numbers of shape (m, d), at most {LARGEST_INDEX:,} rows"
+            )
+        self.metric: Metric = metric
+        self._corpus = found
+        self._rows = coarse_rows(found, metric) if found.size and available() else None
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+        return len(self._corpus)
+
+    def search(self, queries: ArrayLike, *, k: int, threads: int | None = None) -> tuple[Vectors, Ints]:
+        """Return the k best rows of each query: scores (n, k) float32 and indices (n, k) int64, best first, lower index first on ties."""
+        queries_ND = as_rows(queries, "queries")
+        check_same_dimension(queries_ND, self._corpus, "queries", "corpus")
+        if self._rows is None or not len(queries_ND) or k < 1 or 4 * k > len(self):
+            return top_k(queries_ND, self._corpus, k=k, metric=self.metric)
+        queries_ND = prepared(queries_ND, self.metric)
+        threads = threads or usable_cores()
+        group = min(_QUERIES, max(64, -(-len(queries_ND) // threads)))
+        walks = [_Walk(self._corpus, self._rows, queries_ND[at : at + group], self.metric) for at in range(0, len(queries_ND), group)]
+        if threads > 1 and len(walks) > 1:
+            with ThreadPoolExecutor(threads) as pool:
+                keys_NK = np.concatenate(list(pool.map(lambda walk: walk.best(k), walks)))
+        else:
+            keys_NK = np.concatenate([walk.best(k) for walk in walks])
+        return scores_of(keys_NK), indices_of(keys_NK)
+
+
+def usable_cores() -> int:
+    """Return how many processors this process may use."""
+    return (os.process_cpu_count() if hasattr(os, "process_cpu_count") else len(os.sched_getaffinity(0))) or 1
+
+
+class _Walk:
+    """One group of queries on its way through the corpus."""
+
+    def __init__(self, corpus: NDArray[Any], rows: CoarseRows, queries_ND: Vectors, metric: Metric) -> None:
+        self.corpus, self.rows, self.queries_ND, self.metric = corpus, rows, queries_ND, metric
+
+    def best(self, k: int) -> NDArray[np.uint64]:
+        """Return the k best keys of each query, best first."""
+        best = Best(len(self.queries_ND), k)
+        coarse = coarse_queries(self.queries_ND, self.rows.steps)
+        product = product_with(coarse.bytes_DN)
+        waiting: list[Ints] = []
+        crowded = calm = 0
+        for block, start in enumerate(range(0, len(self.corpus), ROWS)):
+            if start < 2 * k or (crowded > _PATIENCE and crowded > calm):  # nothing to compare with yet, or no use in comparing
+                best.offer_block(self._scores(start), start)
+                continue
+            part_MD = self.rows.bytes_MD[start : start + ROWS]
+            survivors = np.flatnonzero(product(part_MD) > self._least(coarse, best, block))
+            if len(survivors) > _CROWDED * len(part_MD) * len(self.queries_ND):
+                crowded += 1
+                best.offer_block(self._scores(start), start)
+                continue
+            calm += 1
+            waiting.append(survivors + start * len(self.queries_ND))
+            if sum(map(len, waiting)) > _PAIRS:
+                self._score_again(best, waiting)
+        self._score_again(best, waiting)
+        return self._with_equal_rounding(best.answer())
+
+    def _least(self, coarse: CoarseQueries, best: Best, block: int) -> NDArray[np.int32]:
+        return coarse.least(best.floor_N, self.rows, block)
+
+    def _scores(self, start: int) -> Vectors:
+        """Return the float32 scores of all queries with a block, shape (n, rows)."""
+        return np.asarray(self.queries_ND @ self._float_rows(slice(start, start + ROWS)).T)
+
+    def _score_again(self, best: Best, waiting: list[Ints]) -> None:
+        """Score survivors, numbered row × queries + query, in float32 and let them compete; empty the list."""
+        if waiting:
+            row_P, query_P = np.divmod(np.concatenate(waiting), len(self.queries_ND))
+            for at in range(0, len(row_P), _PAIRS):
+                row, query = row_P[at : at + _PAIRS], query_P[at : at + _PAIRS]
+                best.offer_pairs(query, row, self._paired(query, row))
+            waiting.clear()
+
+    def _paired(self, query_P: Ints, row_P: Ints) -> Vectors:
+        return np.asarray(np.einsum("pd,pd->p", self.queries_ND[query_P], self._float_rows(row_P)), dtype=np.float32)
+
+    def _float_rows(self, which: slice | Ints) -> Vectors:
+        return prepared(np.ascontiguousarray(self.corpus[which], dtype=np.float32), self.metric)
+
+    def _with_equal_rounding(self, keys_NK: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Score the winners once more, all in the same way: a block's product and a pair's may differ in the last digit."""
+        n, k = keys_NK.shape
+        rows_P = indices_of(keys_NK).reshape(-1)
+        queries_P = np.repeat(np.arange(n), k)
+        scores_P = np.concatenate([self._paired(queries_P[at : at + _PAIRS], rows_P[at : at + _PAIRS]) for at in range(0, n * k, _PAIRS)])
+        return np.sort(keys_of(scores_P, rows_P).reshape(n, k), axis=1)[:, ::-1]
