@@ -3,8 +3,8 @@
     ./run bench rerank [--model FOLDER] [--rounds 5] [--queries 3] [--json FILE]
 
 Without --model, a cross-encoder of MiniLM-L6 shape with all-MiniLM-L6-v2's encoder and a random head is measured: speed does not depend on
-what the head knows; int8's order agreement does, so give a trained model for that. Reported: the median over rounds of their time / our time, for short pairs and for query–passage pairs, the largest score
-difference, and how far int8 keeps the order (Kendall's tau).
+what the head knows; int8's order agreement does, so give a trained model for that. Reported: the median over rounds of their time / our
+time, for short pairs and for query-passage pairs, the largest score difference, and how far int8 keeps the order (Kendall's tau).
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def rerank(
     scorer = CrossEncoder.load(resolve_reranker(model).path, compute=compute)
     ranking = scorer.rank(query, [record.text for record in records], k=k, budget_seconds=budget, progress=True)
     if ranking.scored < len(records):
-        note(f"the budget of {budget:g} s was up after {ranking.scored:,} of {len(records):,} texts; the rest keep their order")
+        note(f"the budget of {budget or 0:g} s was up after {ranking.scored:,} of {len(records):,} texts; the rest keep their order")
     rows = [
         {
             "rank": place,

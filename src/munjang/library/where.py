@@ -97,8 +97,8 @@ Condition: TypeAlias = Compare | OneOf | Like | Contains | IsNull | Not | AllOf 
 def number_of(value: object) -> float | int | None:
     """Return the number that a value is or reads as, or None.
 
-    >>> number_of(" 2021"), number_of("1e3"), number_of("soon"), number_of(True)
-    (2021.0, 1000.0, None, 1)
+    >>> number_of(" 2021"), number_of("1e3"), number_of("soon"), number_of(7)
+    (2021.0, 1000.0, None, 7)
     """
     if isinstance(value, int | float):
         return value

@@ -22,7 +22,7 @@ from munjang.library.where import AllOf, AnyOf, Compare, Condition, Contains, Is
 from munjang.text.unicode import clean
 
 MAX_LENGTH = 65_536
-MAX_DEPTH = 50
+MAX_DEPTH = 20
 MAX_TERMS = 500
 MAX_VALUES = 5_000
 MAX_PATTERN = 1_000

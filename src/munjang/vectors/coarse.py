@@ -5,7 +5,8 @@ is left over, and its length is kept. A query q against it: q∘w = s·v + f wit
 
     q·c = q·μ + s·(v·u) + f·u + q·e     and so     |q·c − (q·μ + s·(v·u))| ≤ |f||u| + |q||e|        (Cauchy–Schwarz)
 
-The bound holds for any μ, w and s; good ones make it small. Lengths are kept per block of rows, as maxima.
+The bound holds for any μ, w and s; good ones make it small. |e| is kept for each row, the other lengths as a block's maxima: a block is
+sifted by its largest |e|, so that all its rows are compared with one number, and what passes is looked at again by its own.
 
 Shapes: N queries, M corpus rows, D dimensions, J blocks.
 """
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from munjang.errors import InputError
-from munjang.types import Metric, Vectors
+from munjang.types import Ints, Metric, Vectors
 from munjang.vectors.int8_product import ZERO, Bytes
 from munjang.vectors.similarity import prepared
 
@@ -32,6 +33,7 @@ Doubles = NDArray[np.float64]
 _SAMPLE = 2048
 _CUTS = (3.5, 4.0, 5.0, 7.0, 12.0)  # standard deviations that 127 may stand for
 _ROUNDING = 1 + 1e-4  # more than float32 loses in a length
+_LARGEST = 2.0**31 - 2
 
 
 @dataclass(frozen=True)
@@ -44,10 +46,11 @@ class Steps:
 
 @dataclass(frozen=True)
 class CoarseRows:
-    """A corpus as bytes, and per block the largest |u|, |e| and |c|."""
+    """A corpus as bytes, with |e| of each row, and per block the largest |u|, |e| and |c|."""
 
     bytes_MD: Bytes
     steps: Steps
+    error_M: Vectors
     whole_J: Doubles
     error_J: Doubles
     length_J: Doubles
@@ -64,14 +67,25 @@ class CoarseQueries:
     length_N: Doubles
 
     def least(self, floor_N: Vectors, rows: CoarseRows, block: int) -> NDArray[np.int32]:
-        """Return the least product of bytes with which a row of this block can score above the floor."""
-        d = len(self.bytes_DN)
-        rounding_N = d * 2.0**-23 * self.length_N * rows.length_J[block]  # of the float32 scores that floor and rows are compared by
-        slack_N = self.error_N * rows.whole_J[block] + self.length_N * rows.error_J[block] + rounding_N
+        """Return the product of bytes above which a row of this block may score above the floor, and below which it cannot."""
         with np.errstate(invalid="ignore"):
-            least_N = np.floor((floor_N - self.offset_N - slack_N * _ROUNDING) / self.step_N)
-        bound = float(np.iinfo(np.int32).max)
-        return np.clip(np.nan_to_num(least_N, nan=-bound), -bound, bound - 1).astype(np.int32)
+            room_N = floor_N - self.offset_N - self._shared_slack(rows, block) - self.length_N * rows.error_J[block]
+            least_N = np.floor(room_N / self.step_N) - 1
+        return np.clip(least_N, -_LARGEST, _LARGEST).astype(np.int32)
+
+    def at_most(self, products_P: Ints, query_P: Ints, row_P: Ints, rows: CoarseRows) -> Doubles:
+        """Return the most that each of these pairs of a query and a row can score."""
+        # The slack of the last block's maxima would do for none of the others: take the largest of all.
+        shared_N = self.error_N * rows.whole_J.max() + self._rounding(rows.length_J.max())
+        exact_P = products_P * self.step_N[query_P] + (self.offset_N + shared_N)[query_P]
+        return exact_P + self.length_N[query_P] * rows.error_M[row_P]
+
+    def _shared_slack(self, rows: CoarseRows, block: int) -> Doubles:
+        return self.error_N * rows.whole_J[block] + self._rounding(rows.length_J[block])
+
+    def _rounding(self, length: float) -> Doubles:
+        """Return what float32 may lose in the scores that floor and rows are compared by."""
+        return np.asarray(len(self.bytes_DN) * 2.0**-22 * self.length_N * length)
 
 
 def coarse_rows(corpus: NDArray[Any], metric: Metric) -> CoarseRows:
@@ -80,24 +94,27 @@ def coarse_rows(corpus: NDArray[Any], metric: Metric) -> CoarseRows:
     steps = _choose_steps(_sampled(corpus, metric))
     blocks = -(-m // ROWS)
     bytes_MD = np.empty((m, d), dtype=np.uint8)
+    error_M = np.empty(m, dtype=np.float32)
     whole_J, error_J, length_J = (np.zeros(blocks) for _ in range(3))
     inverse_D = 1 / steps.step_D
     for block, (start, rows_MD) in enumerate(_blocks(corpus, metric)):
-        length_J[block] = _longest(rows_MD)
+        length_J[block] = _lengths(rows_MD).max()
         whole_MD = rows_MD - steps.centre_D
         left_MD = whole_MD.copy()
         whole_MD *= inverse_D
         np.rint(whole_MD, out=whole_MD)
         np.clip(whole_MD, -127, 127, out=whole_MD)
-        whole_J[block] = _longest(whole_MD)
+        whole_J[block] = _lengths(whole_MD).max()
         np.add(whole_MD, np.float32(ZERO), out=bytes_MD[start : start + len(rows_MD)], casting="unsafe")
         whole_MD *= steps.step_D
         left_MD -= whole_MD
-        # Taking the centre off and multiplying the step back rounds each number, by at most 2⁻²² of what is rounded.
-        error_J[block] = _longest(left_MD) + 2.0**-22 * (length_J[block] + 2 * float(np.linalg.norm(steps.centre_D)) + _longest(whole_MD))
+        # Taking the centre off and multiplying the step back rounds each number by at most 2⁻²³ of itself.
+        rounded = 2.0**-22 * (length_J[block] + 2 * float(np.linalg.norm(steps.centre_D)) + _lengths(whole_MD).max())
+        error_M[start : start + len(rows_MD)] = _lengths(left_MD) + rounded
+        error_J[block] = error_M[start : start + len(rows_MD)].max()
         if not np.isfinite(error_J[block]) or not np.isfinite(length_J[block]):
             _name_bad_row(corpus, start)
-    return CoarseRows(bytes_MD, steps, whole_J, error_J, length_J)
+    return CoarseRows(bytes_MD, steps, error_M, whole_J, error_J, length_J)
 
 
 def coarse_queries(queries_ND: Vectors, steps: Steps) -> CoarseQueries:
@@ -139,17 +156,16 @@ def _choose_steps(sample_MD: Vectors) -> Steps:
     spread_D = np.maximum(gap_MD.std(axis=0), np.float32(1e-3) * (np.sqrt(np.mean(gap_MD**2)) + np.float32(1e-20)))
 
     def left_over(step_D: Vectors) -> float:
-        return _longest(gap_MD - np.clip(np.rint(gap_MD / step_D), -127, 127) * step_D)
+        return float(_lengths(gap_MD - np.clip(np.rint(gap_MD / step_D), -127, 127) * step_D).mean())
 
     candidates = [np.asarray(spread_D * np.float32(cut / 127), dtype=np.float32) for cut in _CUTS]
     return Steps(centre_D, min(candidates, key=left_over))
 
 
-def _longest(rows_MD: Vectors) -> float:
-    """Return the largest length of a row, rounded up."""
+def _lengths(rows_MD: Vectors) -> Doubles:
+    """Return the length of each row, rounded up."""
     with np.errstate(over="ignore", invalid="ignore"):
-        squares = np.einsum("md,md->m", rows_MD, rows_MD)
-    return float(np.sqrt(np.float64(squares.max(initial=0)))) * _ROUNDING
+        return np.asarray(np.sqrt(np.einsum("md,md->m", rows_MD, rows_MD).astype(np.float64)) * _ROUNDING)
 
 
 def _name_bad_row(corpus: NDArray[Any], start: int) -> None:

@@ -30,7 +30,8 @@ from munjang.vectors.topk import top_k
 _QUERIES = 512  # queries that go through the corpus together; their bytes and one block's products fit in the processor's cache
 _CROWDED = 1 / 32  # a block of which more than this survives is scored in float32
 _PATIENCE = 8  # crowded blocks before the first pass is given up, unless it paid in as many others
-_PAIRS = 4096  # survivors that are scored again together
+_WAITING = 4096  # survivors after which the floor is raised
+_PAIRS = 512  # survivors that are scored again together; their vectors fit in the processor's cache
 
 
 class ExactIndex:
@@ -93,43 +94,41 @@ class _Walk:
         best = Best(len(self.queries_ND), k)
         coarse = coarse_queries(self.queries_ND, self.rows.steps)
         product = product_with(coarse.bytes_DN)
-        waiting: list[Ints] = []
+        waiting = _Waiting(coarse, self.rows)
         crowded = calm = 0
         for block, start in enumerate(range(0, len(self.corpus), ROWS)):
             if start < 2 * k or (crowded > _PATIENCE and crowded > calm):  # nothing to compare with yet, or no use in comparing
                 best.offer_block(self._scores(start), start)
                 continue
             part_MD = self.rows.bytes_MD[start : start + ROWS]
-            survivors = np.flatnonzero(product(part_MD) > self._least(coarse, best, block))
+            products_MN = product(part_MD)
+            survivors = np.flatnonzero(products_MN > coarse.least(best.floor_N, self.rows, block))
             if len(survivors) > _CROWDED * len(part_MD) * len(self.queries_ND):
                 crowded += 1
                 best.offer_block(self._scores(start), start)
                 continue
             calm += 1
-            waiting.append(survivors + start * len(self.queries_ND))
-            if sum(map(len, waiting)) > _PAIRS:
+            waiting.add(survivors, products_MN.reshape(-1)[survivors], start)
+            if waiting.count > _WAITING:
                 self._score_again(best, waiting)
         self._score_again(best, waiting)
         return self._with_equal_rounding(best.answer())
-
-    def _least(self, coarse: CoarseQueries, best: Best, block: int) -> NDArray[np.int32]:
-        return coarse.least(best.floor_N, self.rows, block)
 
     def _scores(self, start: int) -> Vectors:
         """Return the float32 scores of all queries with a block, shape (n, rows)."""
         return np.asarray(self.queries_ND @ self._float_rows(slice(start, start + ROWS)).T)
 
-    def _score_again(self, best: Best, waiting: list[Ints]) -> None:
-        """Score survivors, numbered row × queries + query, in float32 and let them compete; empty the list."""
-        if waiting:
-            row_P, query_P = np.divmod(np.concatenate(waiting), len(self.queries_ND))
-            for at in range(0, len(row_P), _PAIRS):
-                row, query = row_P[at : at + _PAIRS], query_P[at : at + _PAIRS]
-                best.offer_pairs(query, row, self._paired(query, row))
-            waiting.clear()
+    def _score_again(self, best: Best, waiting: _Waiting) -> None:
+        """Score the survivors in float32 and let them compete."""
+        query_P, row_P = waiting.taken(best.floor_N)
+        best.offer_pairs(query_P, row_P, self._paired(query_P, row_P))
 
     def _paired(self, query_P: Ints, row_P: Ints) -> Vectors:
-        return np.asarray(np.einsum("pd,pd->p", self.queries_ND[query_P], self._float_rows(row_P)), dtype=np.float32)
+        scores_P = np.empty(len(query_P), dtype=np.float32)
+        for at in range(0, len(query_P), _PAIRS):
+            part = slice(at, at + _PAIRS)
+            np.einsum("pd,pd->p", self.queries_ND[query_P[part]], self._float_rows(row_P[part]), out=scores_P[part])
+        return scores_P
 
     def _float_rows(self, which: slice | Ints) -> Vectors:
         return prepared(np.ascontiguousarray(self.corpus[which], dtype=np.float32), self.metric)
@@ -139,5 +138,28 @@ class _Walk:
         n, k = keys_NK.shape
         rows_P = indices_of(keys_NK).reshape(-1)
         queries_P = np.repeat(np.arange(n), k)
-        scores_P = np.concatenate([self._paired(queries_P[at : at + _PAIRS], rows_P[at : at + _PAIRS]) for at in range(0, n * k, _PAIRS)])
-        return np.sort(keys_of(scores_P, rows_P).reshape(n, k), axis=1)[:, ::-1]
+        return np.sort(keys_of(self._paired(queries_P, rows_P), rows_P).reshape(n, k), axis=1)[:, ::-1]
+
+
+class _Waiting:
+    """Survivors of the first pass that are still to be scored again."""
+
+    def __init__(self, coarse: CoarseQueries, rows: CoarseRows) -> None:
+        self.coarse, self.rows = coarse, rows
+        self.count = 0
+        self._pairs: list[tuple[Ints, Ints, NDArray[np.int32]]] = []
+
+    def add(self, survivors: Ints, products: NDArray[np.int32], start: int) -> None:
+        """Remember survivors of the block from `start` on, numbered row × queries + query."""
+        row_P, query_P = np.divmod(survivors, len(self.coarse.step_N))
+        self._pairs.append((query_P, row_P + start, products))
+        self.count += len(survivors)
+
+    def taken(self, floor_N: Vectors) -> tuple[Ints, Ints]:
+        """Hand over the queries and rows that can still score above the floor, which has risen meanwhile."""
+        if not self._pairs:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        query_P, row_P, product_P = (np.concatenate(part) for part in zip(*self._pairs, strict=True))
+        self._pairs, self.count = [], 0
+        kept = np.flatnonzero(self.coarse.at_most(product_P, query_P, row_P, self.rows) > floor_N[query_P])
+        return query_P[kept], row_P[kept]

@@ -1,0 +1,154 @@
+"""An SQLite file as a library needs it: connections per thread, snapshots, and SQLite's errors in our words.
+
+Every commit is on disk before it returns (write-ahead log, synchronous=FULL). A reading connection cannot write. Nothing here knows
+documents; the tables stand in sqlite_schema.py.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from munjang.errors import Busy, DamagedFile, InputError, MunjangError, NoSpace
+from munjang.library.where_sqlite import add_functions
+
+BUSY_SECONDS = 10.0
+"""How long a connection waits for a moment when another one finishes a step of its own."""
+
+PAGE_BYTES = 8_192
+
+_NO_SPACE = {"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE", "SQLITE_IOERR_SHMSIZE"}
+_DAMAGED_WORDS = ("Could not decode to UTF-8", "malformed JSON", "malformed")
+
+
+class Connections:
+    """The connections of one library file: one reader per thread, and one writer."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._local = threading.local()
+        self._all: list[sqlite3.Connection] = []
+        self._guard = threading.Lock()
+        self._closed = False
+
+    def writer(self) -> sqlite3.Connection:
+        """Return a new connection that can write; the caller closes it."""
+        return open_connection(self.path, write=True)
+
+    @contextmanager
+    def reader(self) -> Iterator[sqlite3.Connection]:
+        """Lend this thread's reading connection."""
+        with translated(str(self.path)):
+            yield self._mine()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Lend this thread's connection inside one read transaction; nested snapshots are the outermost one."""
+        with translated(str(self.path)):
+            connection = self._mine()
+            self._local.depth = getattr(self._local, "depth", 0) + 1
+            try:
+                if self._local.depth == 1:
+                    connection.execute("BEGIN")
+                yield connection
+            finally:
+                self._local.depth -= 1
+                if self._local.depth == 0 and connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    @contextmanager
+    def walk(self) -> Iterator[sqlite3.Connection]:
+        """Lend a connection for a long walk over one commit: the snapshot's if the thread is in one, otherwise a connection of its own."""
+        if getattr(self._local, "depth", 0):
+            with self.snapshot() as connection:
+                yield connection
+            return
+        with translated(str(self.path)):
+            connection = open_connection(self.path, write=False)
+            try:
+                connection.execute("BEGIN")
+                yield connection
+            finally:
+                connection.close()
+
+    def close(self) -> None:
+        """Close every reading connection, of whichever thread."""
+        with self._guard:
+            self._closed = True
+            for connection in self._all:
+                connection.close()
+            self._all.clear()
+
+    def _mine(self) -> sqlite3.Connection:
+        mine: tuple[int, sqlite3.Connection] | None = getattr(self._local, "mine", None)
+        if self._closed:
+            raise InputError(f"{self.path}: the library is closed\n  open it again")
+        if mine is not None and mine[0] == os.getpid():  # a connection does not survive a fork
+            return mine[1]
+        connection = open_connection(self.path, write=False)
+        with self._guard:
+            self._all.append(connection)
+        self._local.mine, self._local.depth = (os.getpid(), connection), 0
+        return connection
+
+
+def open_connection(path: Path, *, write: bool) -> sqlite3.Connection:
+    """Open a library file that exists, with transactions left to the caller."""
+    address = f"{path.absolute().as_uri()}?mode=rw"
+    with translated(str(path)):
+        connection = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA cell_size_check = ON")
+            if not write:
+                connection.execute("PRAGMA query_only = ON")
+            add_functions(connection)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, name: str) -> Iterator[None]:
+    """Commit what happens inside, durably, or leave everything as it was."""
+    with translated(name):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+@contextmanager
+def translated(name: str) -> Iterator[None]:
+    """Turn SQLite's errors into ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        ours = _ours(error, name)
+        if ours is None:
+            raise
+        raise ours from error
+
+
+def _ours(error: sqlite3.Error, name: str) -> MunjangError | None:
+    code = str(getattr(error, "sqlite_errorname", ""))
+    if code in _NO_SPACE:
+        return NoSpace(f"{name}: the disk is full, or a quota or size limit is reached; what was there before is intact\n  free some space")
+    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return Busy(f"{name}: another program holds the file\n  try again when it is done")
+    if code.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
+        return InputError(f"{name}: cannot be opened for reading and writing ({code})\n  check the path and its permissions")
+    damaged = code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR")) or any(word in str(error) for word in _DAMAGED_WORDS)
+    if damaged:
+        return DamagedFile(f"{name}: the file is damaged ({error})\n  run munjang check, and restore it from a copy")
+    return None

@@ -1,0 +1,105 @@
+"""The tables of a library file, how a new file gets them, and how a foreign file is told apart.
+
+    settings    one row: uuid, generation (grows with every commit), and what all vectors have in common
+    documents   number, id, text, metadata (JSON), content hash, checksum
+    passages    row (never used twice), the document's number, start and stop in its text
+    vectors     row, little-endian float32, checksum over passage and vector
+    words       FTS5 over each passage's words, by row
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import uuid
+from pathlib import Path
+
+from munjang.errors import InputError
+from munjang.library.sqlite_files import PAGE_BYTES, open_connection, transaction, translated
+from munjang.library.store import Settings
+
+APPLICATION = 0x4D4A4C42  # "MJLB"
+FORMAT = 1
+
+_TABLES = (
+    "CREATE TABLE settings (one INTEGER PRIMARY KEY CHECK (one = 1), uuid TEXT NOT NULL, generation INTEGER NOT NULL, model TEXT NOT NULL,"
+    " fingerprint TEXT NOT NULL, dimension INTEGER NOT NULL, analyser TEXT NOT NULL, passage_characters INTEGER NOT NULL,"
+    " passage_overlap INTEGER NOT NULL)",
+    "CREATE TABLE documents (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, text TEXT NOT NULL, metadata TEXT NOT NULL,"
+    " content_hash TEXT NOT NULL, checksum INTEGER NOT NULL)",
+    "CREATE TABLE passages (row INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL REFERENCES documents (number),"
+    " start INTEGER NOT NULL, stop INTEGER NOT NULL)",
+    "CREATE INDEX passages_of ON passages (document)",
+    "CREATE TABLE vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL, checksum INTEGER NOT NULL)",
+    "CREATE VIRTUAL TABLE words USING fts5 (words, tokenize = 'unicode61 remove_diacritics 0')",
+)
+_COLUMNS = "model, fingerprint, dimension, analyser, passage_characters, passage_overlap"
+
+
+def create(path: Path, settings: Settings) -> None:
+    """Give a file that does not exist, or is empty, its tables; leave a library as it is. The caller holds the writer's lock."""
+    fresh = not path.exists() or path.stat().st_size == 0
+    if fresh:
+        path.touch()
+    connection = open_connection(path, write=True)
+    try:
+        with translated(str(path)):
+            if fresh:
+                connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+            if _is_empty(connection):
+                connection.execute("PRAGMA journal_mode = WAL")
+                _fill(connection, path, settings)
+    finally:
+        connection.close()
+    if fresh:
+        _flush(path.absolute().parent)
+
+
+def check_is_library(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that is no library, or one of a later Munjang."""
+    with translated(str(path)):
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application != APPLICATION:
+        raise InputError(f"{path}: is a database, but not a Munjang library\n  name another file, or make a new one with munjang add")
+    if version != FORMAT:
+        raise InputError(f"{path}: has format {version}, this Munjang reads format {FORMAT}\n  use the Munjang that wrote it")
+
+
+def read_settings(connection: sqlite3.Connection) -> Settings:
+    """Return what all vectors have in common."""
+    return Settings(*connection.execute(f"SELECT {_COLUMNS} FROM settings").fetchone())  # noqa: S608
+
+
+def write_settings(connection: sqlite3.Connection, settings: Settings) -> None:
+    """Replace the settings, inside the caller's transaction."""
+    connection.execute(f"UPDATE settings SET ({_COLUMNS}) = (?, ?, ?, ?, ?, ?)", _values(settings))  # noqa: S608
+
+
+def _fill(connection: sqlite3.Connection, path: Path, settings: Settings) -> None:
+    with transaction(connection, str(path)):
+        for statement in _TABLES:
+            connection.execute(statement)
+        connection.execute(
+            f"INSERT INTO settings (one, uuid, generation, {_COLUMNS}) VALUES (1, ?, 1, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+            (uuid.uuid4().hex, *_values(settings)),
+        )
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def _values(settings: Settings) -> tuple[str, str, int, str, int, int]:
+    s = settings
+    return s.model, s.fingerprint, s.dimension, s.analyser, s.passage_characters, s.passage_overlap
+
+
+def _is_empty(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+
+
+def _flush(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
