@@ -108,7 +108,12 @@ def test_deep_and_long_filters_are_refused_and_not_overflown():
 
 
 def test_the_largest_filter_that_is_read_can_be_asked(documents):
-    for where in (" and ".join(["a=1"] * 500), f"a in ({', '.join(map(str, range(5_000)))})", "(" * 19 + "a=1" + ")" * 19, "not " * 19 + "a=1"):
+    for where in (
+        " and ".join(["a=1"] * 500),
+        f"a in ({', '.join(map(str, range(5_000)))})",
+        "(" * 19 + "a=1" + ")" * 19,
+        "not " * 19 + "a=1",
+    ):
         sql, values = where_sql(parse_where(where))
         documents.execute(f"SELECT {sql} FROM documents", values).fetchall()
 

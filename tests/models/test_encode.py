@@ -87,7 +87,7 @@ def test_one_text_gives_one_vector_and_many_give_rows(model):
     assert np.array_equal(model.encode("rain"), model.encode(["rain"])[0])
 
 
-@pytest.mark.parametrize("empty", [[], (), iter([]), set(), {}.keys()], ids=repr)
+@pytest.mark.parametrize("empty", [[], (), iter([]), set(), {}.keys()], ids=lambda empty: type(empty).__name__)
 def test_no_texts_give_no_rows(empty, model):
     assert model.encode(empty).shape == (0, 32)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -70,7 +71,7 @@ def _score(score: object) -> str:
     return f"{score:.4f}" if isinstance(score, float) else "–"
 
 
-def _write(path: Path, rows: list[dict[str, object]]) -> None:
+def _write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     import json
 
     from munjang.cli.whole_file import write_whole

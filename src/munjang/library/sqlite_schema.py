@@ -1,10 +1,10 @@
 """The tables of a library file, how a new file gets them, and how a foreign file is told apart.
 
-    settings    one row: uuid, generation (grows with every commit), and what all vectors have in common
-    documents   number, id, text, metadata (JSON), content hash, checksum
-    passages    row (never used twice), the document's number, start and stop in its text
-    vectors     row, little-endian float32, checksum over passage and vector
-    words       FTS5 over each passage's words, by row
+settings    one row: uuid, generation (grows with every commit), and what all vectors have in common
+documents   number, id, text, metadata (JSON), content hash, checksum
+passages    row (never used twice), the document's number, start and stop in its text
+vectors     row, little-endian float32, checksum over passage and vector
+words       FTS5 over each passage's words, by row
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TABLES = (
     " start INTEGER NOT NULL, stop INTEGER NOT NULL)",
     "CREATE INDEX passages_of ON passages (document)",
     "CREATE TABLE vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL, checksum INTEGER NOT NULL)",
-    "CREATE VIRTUAL TABLE words USING fts5 (words, tokenize = 'unicode61 remove_diacritics 0')",
+    "CREATE VIRTUAL TABLE words USING fts5 (body, tokenize = 'unicode61 remove_diacritics 0')",
 )
 _COLUMNS = "model, fingerprint, dimension, analyser, passage_characters, passage_overlap"
 
@@ -94,7 +94,7 @@ def _values(settings: Settings) -> tuple[str, str, int, str, int, int]:
 
 
 def _is_empty(connection: sqlite3.Connection) -> bool:
-    return connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+    return int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]) == 0
 
 
 def _flush(folder: Path) -> None:

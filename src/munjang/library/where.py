@@ -30,6 +30,7 @@ _OPERATORS: dict[Operator, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 
+
 @dataclass(frozen=True)
 class Compare:
     """The key's value stands in this relation to the value."""

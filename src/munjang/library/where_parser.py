@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import NoReturn, cast
+from typing import cast
 
 from munjang.errors import UsageError, shown
 from munjang.library.where import AllOf, AnyOf, Compare, Condition, Contains, IsNull, Like, Not, OneOf, Operator, Value
@@ -70,7 +70,7 @@ class _Parser:
     def whole(self) -> Condition:
         condition = self._any(0)
         if self._next().kind != "end":
-            self._fail('"and", "or" or the end')
+            raise self._error('"and", "or" or the end')
         return condition
 
     def _split(self) -> list[_Token]:
@@ -78,7 +78,7 @@ class _Parser:
         while at < len(self.where):
             found = _TOKEN.match(self.where, at)
             if found is None:
-                self._fail_at(at, "a key, a value, a comparison or a parenthesis")
+                raise self._error_at(at, "a key, a value, a comparison or a parenthesis")
             if found.lastgroup != "space":
                 tokens.append(_Token(str(found.lastgroup), found.group(), at))
             at = found.end()
@@ -98,7 +98,7 @@ class _Parser:
 
     def _one(self, depth: int) -> Condition:
         if depth > MAX_DEPTH:
-            self._fail(f"at most {MAX_DEPTH} levels of parentheses and nots")
+            raise self._error(f"at most {MAX_DEPTH} levels of parentheses and nots")
         if self._take("not"):
             return Not(self._one(depth + 1))
         if self._take("("):
@@ -110,7 +110,7 @@ class _Parser:
     def _test(self, key: str) -> Condition:
         self.terms += 1
         if self.terms > MAX_TERMS:
-            self._fail(f"at most {MAX_TERMS} tests; use in (…) for many values")
+            raise self._error(f"at most {MAX_TERMS} tests; use in (…) for many values")
         token = self._next()
         if token.keyword in _SIGNS:
             self.at += 1
@@ -130,14 +130,14 @@ class _Parser:
             while self._take(","):
                 values.append(self._value())
                 if len(values) > MAX_VALUES:
-                    self._fail(f"at most {MAX_VALUES:,} values")
+                    raise self._error(f"at most {MAX_VALUES:,} values")
             self._expect(")")
             return OneOf(key, tuple(values))
         if self._take("contains"):
             return Contains(key, self._value())
         if self._take("like"):
             return Like(key, self._pattern())
-        self._fail("a comparison such as = or >=, in, like, contains or is null")
+        raise self._error("a comparison such as = or >=, in, like, contains or is null")
 
     def _key(self) -> str:
         token = self._next()
@@ -145,7 +145,7 @@ class _Parser:
             self.at += 1
             return token.text[1:-1].replace('""', '"')
         if token.kind != "word" or token.keyword in _RESERVED:
-            self._fail('a key (a word, or any key in "double quotes")')
+            raise self._error('a key (a word, or any key in "double quotes")')
         self.at += 1
         return token.text
 
@@ -160,12 +160,12 @@ class _Parser:
         if token.keyword in ("true", "false"):
             self.at += 1
             return token.keyword == "true"
-        self._fail("a value: 'text' in single quotes, a number, true or false")
+        raise self._error("a value: 'text' in single quotes, a number, true or false")
 
     def _pattern(self) -> str:
         token = self._next()
         if token.kind != "text" or len(token.text) > MAX_PATTERN:
-            self._fail(f"a pattern 'in single quotes' of at most {MAX_PATTERN:,} characters")
+            raise self._error(f"a pattern 'in single quotes' of at most {MAX_PATTERN:,} characters")
         return cast(str, self._value())
 
     def _next(self) -> _Token:
@@ -178,14 +178,14 @@ class _Parser:
 
     def _expect(self, keyword: str) -> None:
         if not self._take(keyword):
-            self._fail(f'"{keyword}"')
+            raise self._error(f'"{keyword}"')
 
-    def _fail(self, expected: str) -> NoReturn:
-        self._fail_at(self._next().at, expected)
+    def _error(self, expected: str) -> UsageError:
+        return self._error_at(self._next().at, expected)
 
-    def _fail_at(self, at: int, expected: str) -> NoReturn:
+    def _error_at(self, at: int, expected: str) -> UsageError:
         found = shown(self.where[at : at + 20]) if at < len(self.where) else "the end"
-        raise UsageError(f"the filter {shown(self.where)}, character {at + 1}: found {found}, expected {expected}")
+        return UsageError(f"the filter {shown(self.where)}, character {at + 1}: found {found}, expected {expected}")
 
 
 def _number(text: str) -> int | float:

@@ -107,7 +107,7 @@ def _contains(key: str, value: Value) -> Bound:
     kind, kind_values = _type_of(key)
     found, found_values = _value_of(key)
     member = "each.type = 'text' AND each.atom = ?" if isinstance(value, str) else "munjang_number(each.atom) = ?"
-    in_list = f"(CASE {kind} WHEN 'array' THEN EXISTS (SELECT 1 FROM json_each({found}) AS each WHERE {member}) END)"
+    in_list = f"(CASE {kind} WHEN 'array' THEN EXISTS (SELECT 1 FROM json_each({found}) AS each WHERE {member}) END)"  # noqa: S608
     if not isinstance(value, str):
         return f"coalesce({in_list}, 0)", [*kind_values, *found_values, value]
     text, text_values = _text_of(key)

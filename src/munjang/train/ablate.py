@@ -1,7 +1,7 @@
 """The paper's Table 6 on given data: 3 poolings × 2 objectives, and 7 concatenations, over several seeds.
 
 In: a model (or sizes for one from nothing), NLI data for classification, STS data for regression, and an STS file to measure all on.
-Out: rows of mean ± standard deviation of Spearman × 100, as JSON and HTML. Each run is an ordinary training; its folder is removed after it.
+Out: rows of mean ± standard deviation of Spearman × 100, as JSON and HTML. Each run is an ordinary training whose folder is removed.
 """
 
 from __future__ import annotations

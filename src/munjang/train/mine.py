@@ -1,8 +1,8 @@
 """Hard negatives: for each (query, positive) pair, texts of a corpus that look like answers and are none.
 
 In: pairs, a corpus and an Encoder. Out: triplets. Only the k best candidates of each query are held, found block by block. A candidate
-that is near the positive's own score is probably right too; margins keep it out: absolute (positive − candidate ≥ margin) and relative (candidate
-≤ positive × (1 − margin)). Needs no torch: any Encoder will do.
+that is near the positive's own score is probably right too; margins keep it out: absolute (positive − candidate ≥ margin) and
+relative (candidate ≤ positive × (1 − margin)). Needs no torch: any Encoder will do.
 
 Shapes: N pairs, M texts of the corpus, K candidates of a query.
 """

@@ -31,7 +31,7 @@ ROWS = 1024
 Doubles = NDArray[np.float64]
 
 _SAMPLE = 2048
-_CUTS = (3.5, 4.0, 5.0, 7.0, 12.0)  # standard deviations that 127 may stand for
+_CUTS = (4.0, 4.5, 5.0, 5.5, 6.0, 8.0, 12.0)  # standard deviations that 127 may stand for
 _ROUNDING = 1 + 1e-4  # more than float32 loses in a length
 _LARGEST = 2.0**31 - 2
 
@@ -54,6 +54,8 @@ class CoarseRows:
     whole_J: Doubles
     error_J: Doubles
     length_J: Doubles
+    prepared_already: bool
+    """Whether the corpus' rows were what the metric expects, so that they need not be normalised when they are read again."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,11 @@ def coarse_rows(corpus: NDArray[Any], metric: Metric) -> CoarseRows:
     error_M = np.empty(m, dtype=np.float32)
     whole_J, error_J, length_J = (np.zeros(blocks) for _ in range(3))
     inverse_D = 1 / steps.step_D
-    for block, (start, rows_MD) in enumerate(_blocks(corpus, metric)):
+    prepared_already = True
+    for block, (start, given_MD) in enumerate(_blocks(corpus)):
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows_MD = prepared(given_MD, metric)
+        prepared_already &= rows_MD is given_MD
         length_J[block] = _lengths(rows_MD).max()
         whole_MD = rows_MD - steps.centre_D
         left_MD = whole_MD.copy()
@@ -114,7 +120,7 @@ def coarse_rows(corpus: NDArray[Any], metric: Metric) -> CoarseRows:
         error_J[block] = error_M[start : start + len(rows_MD)].max()
         if not np.isfinite(error_J[block]) or not np.isfinite(length_J[block]):
             _name_bad_row(corpus, start)
-    return CoarseRows(bytes_MD, steps, error_M, whole_J, error_J, length_J)
+    return CoarseRows(bytes_MD, steps, error_M, whole_J, error_J, length_J, prepared_already)
 
 
 def coarse_queries(queries_ND: Vectors, steps: Steps) -> CoarseQueries:
@@ -133,10 +139,9 @@ def coarse_queries(queries_ND: Vectors, steps: Steps) -> CoarseQueries:
     )
 
 
-def _blocks(corpus: NDArray[Any], metric: Metric) -> Iterator[tuple[int, Vectors]]:
+def _blocks(corpus: NDArray[Any]) -> Iterator[tuple[int, Vectors]]:
     for start in range(0, len(corpus), ROWS):
-        with np.errstate(over="ignore", invalid="ignore"):
-            yield start, prepared(np.ascontiguousarray(corpus[start : start + ROWS], dtype=np.float32), metric)
+        yield start, np.ascontiguousarray(corpus[start : start + ROWS], dtype=np.float32)
 
 
 def _sampled(corpus: NDArray[Any], metric: Metric) -> Vectors:
@@ -156,7 +161,7 @@ def _choose_steps(sample_MD: Vectors) -> Steps:
     spread_D = np.maximum(gap_MD.std(axis=0), np.float32(1e-3) * (np.sqrt(np.mean(gap_MD**2)) + np.float32(1e-20)))
 
     def left_over(step_D: Vectors) -> float:
-        return float(_lengths(gap_MD - np.clip(np.rint(gap_MD / step_D), -127, 127) * step_D).mean())
+        return float(_lengths(gap_MD - np.clip(np.rint(gap_MD / step_D), -127, 127) * step_D).max())
 
     candidates = [np.asarray(spread_D * np.float32(cut / 127), dtype=np.float32) for cut in _CUTS]
     return Steps(centre_D, min(candidates, key=left_over))

@@ -24,7 +24,7 @@ from munjang.types import Ints, Metric, Vectors
 from munjang.vectors.best import LARGEST_INDEX, Best, indices_of, keys_of, scores_of
 from munjang.vectors.coarse import ROWS, CoarseQueries, CoarseRows, coarse_queries, coarse_rows
 from munjang.vectors.int8_product import available, product_with
-from munjang.vectors.similarity import as_rows, check_metric, check_same_dimension, prepared
+from munjang.vectors.similarity import BLOCK, as_rows, check_metric, check_same_dimension, prepared
 from munjang.vectors.topk import top_k
 
 _QUERIES = 512  # queries that go through the corpus together; their bytes and one block's products fit in the processor's cache
@@ -97,15 +97,19 @@ class _Walk:
         waiting = _Waiting(coarse, self.rows)
         crowded = calm = 0
         for block, start in enumerate(range(0, len(self.corpus), ROWS)):
-            if start < 2 * k or (crowded > _PATIENCE and crowded > calm):  # nothing to compare with yet, or no use in comparing
-                best.offer_block(self._scores(start), start)
+            if start < 2 * k:  # nothing to compare with yet
+                best.offer_block(self._scores(start, ROWS), start)
                 continue
+            if crowded > _PATIENCE and crowded > calm:
+                for rest in range(start, len(self.corpus), BLOCK):
+                    best.offer_block(self._scores(rest, BLOCK), rest)
+                break
             part_MD = self.rows.bytes_MD[start : start + ROWS]
             products_MN = product(part_MD)
             survivors = np.flatnonzero(products_MN > coarse.least(best.floor_N, self.rows, block))
             if len(survivors) > _CROWDED * len(part_MD) * len(self.queries_ND):
                 crowded += 1
-                best.offer_block(self._scores(start), start)
+                best.offer_block(self._scores(start, ROWS), start)
                 continue
             calm += 1
             waiting.add(survivors, products_MN.reshape(-1)[survivors], start)
@@ -114,9 +118,9 @@ class _Walk:
         self._score_again(best, waiting)
         return self._with_equal_rounding(best.answer())
 
-    def _scores(self, start: int) -> Vectors:
-        """Return the float32 scores of all queries with a block, shape (n, rows)."""
-        return np.asarray(self.queries_ND @ self._float_rows(slice(start, start + ROWS)).T)
+    def _scores(self, start: int, count: int) -> Vectors:
+        """Return the float32 scores of all queries with some rows, shape (n, rows)."""
+        return np.asarray(self.queries_ND @ self._float_rows(slice(start, start + count)).T)
 
     def _score_again(self, best: Best, waiting: _Waiting) -> None:
         """Score the survivors in float32 and let them compete."""
@@ -131,7 +135,8 @@ class _Walk:
         return scores_P
 
     def _float_rows(self, which: slice | Ints) -> Vectors:
-        return prepared(np.ascontiguousarray(self.corpus[which], dtype=np.float32), self.metric)
+        rows_MD = np.ascontiguousarray(self.corpus[which], dtype=np.float32)
+        return rows_MD if self.rows.prepared_already else prepared(rows_MD, self.metric)
 
     def _with_equal_rounding(self, keys_NK: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Score the winners once more, all in the same way: a block's product and a pair's may differ in the last digit."""

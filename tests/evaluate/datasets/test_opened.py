@@ -24,7 +24,7 @@ def test_a_byte_order_mark_goes_and_broken_text_is_named(tmp_path):
         whole_text(tmp_path / "b")
 
 
-@pytest.mark.parametrize(("data", "said"), [(b"\x1f\x8bnot gzip", "gzip"), (gzip.compress(b"hello world" * 99)[:-12], "gzip")])
+@pytest.mark.parametrize(("data", "said"), [(b"\x1f\x8bnot gzip", "gzip"), (gzip.compress(b"hello world" * 99, mtime=0)[:-12], "gzip")])
 def test_broken_gzip_is_named(data, said, tmp_path):
     (tmp_path / "a.gz").write_bytes(data)
     with pytest.raises(InputError, match=said):

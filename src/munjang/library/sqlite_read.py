@@ -1,0 +1,133 @@
+"""Rows of a library file → documents, vectors and scores, each checked before it is handed out.
+
+Every function takes a connection and reads; which commit it sees is the connection's business.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from munjang.errors import DamagedFile
+from munjang.library.checksums import document_checksum, passage_checksum
+from munjang.library.store import Document, Entry, Passage, Place, Scored, VectorBlock
+from munjang.library.where import Condition
+from munjang.library.where_sqlite import where_sql
+from munjang.types import Ints, Vectors
+
+MAX_WORDS = 200
+"""Words of one lexical query; a longer query asks for its first ones."""
+
+_VECTORS = """
+    SELECT passages.row, passages.document, passages.start, passages.stop, vectors.vector, vectors.checksum, documents.id
+    FROM passages LEFT JOIN vectors ON vectors.row = passages.row LEFT JOIN documents ON documents.number = passages.document
+"""
+_DOCUMENTS = "SELECT number, id, text, metadata, content_hash, checksum FROM documents"
+
+
+def read_documents(connection: sqlite3.Connection, ids: Sequence[str], name: str) -> dict[str, Document]:
+    """Return the documents with these ids."""
+    found = connection.execute(f"{_DOCUMENTS} WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(ids)),))  # noqa: S608
+    documents = (_document(row, name) for row in found)
+    return {document.id: document for document in documents}
+
+
+def read_entries(connection: sqlite3.Connection, *, dimension: int, block: int, name: str) -> Iterator[list[Entry]]:
+    """Yield all documents with passages and vectors, by their number: a document that is replaced gets a new one."""
+    after = 0
+    while found := connection.execute(f"{_DOCUMENTS} WHERE number > ? ORDER BY number LIMIT ?", (after, block)).fetchall():
+        yield [_entry(connection, row, dimension, name) for row in found]
+        after = found[-1][0]
+
+
+def read_vectors(connection: sqlite3.Connection, *, after: int, dimension: int, block: int, name: str) -> Iterator[VectorBlock]:
+    """Yield the vectors of the rows behind `after`."""
+    while True:
+        found = connection.execute(f"{_VECTORS} WHERE passages.row > ? ORDER BY passages.row LIMIT ?", (after, block)).fetchall()
+        if not found:
+            return
+        yield _vector_block(found, dimension, name)
+        after = found[-1][0]
+
+
+def read_vectors_of(connection: sqlite3.Connection, rows: Sequence[int] | Ints, *, dimension: int, name: str) -> VectorBlock:
+    """Return the vectors of these rows."""
+    sql = f"{_VECTORS} WHERE passages.row IN (SELECT value FROM json_each(?)) ORDER BY passages.row"  # noqa: S608
+    return _vector_block(connection.execute(sql, (_listed(rows),)).fetchall(), dimension, name)
+
+
+def read_rows(connection: sqlite3.Connection, where: Condition | None) -> Ints:
+    """Return the rows of the documents that meet the condition."""
+    if where is None:
+        return _ints(connection.execute("SELECT row FROM passages ORDER BY row"))
+    sql, values = where_sql(where)
+    numbers = f"SELECT number FROM documents WHERE {sql}"  # noqa: S608
+    return _ints(connection.execute(f"SELECT row FROM passages WHERE document IN ({numbers}) ORDER BY row", values))  # noqa: S608
+
+
+def read_rows_of(connection: sqlite3.Connection, ids: Sequence[str]) -> Ints:
+    """Return the rows of these documents."""
+    numbers = "SELECT number FROM documents WHERE id IN (SELECT value FROM json_each(?))"
+    sql = f"SELECT row FROM passages WHERE document IN ({numbers}) ORDER BY row"  # noqa: S608
+    return _ints(connection.execute(sql, (json.dumps(list(ids)),)))
+
+
+def read_places(connection: sqlite3.Connection, rows: Sequence[int] | Ints) -> dict[int, Place]:
+    """Return where these rows stand."""
+    sql = """SELECT passages.row, documents.id, passages.start, passages.stop FROM passages JOIN documents
+             ON documents.number = passages.document WHERE passages.row IN (SELECT value FROM json_each(?))"""
+    return {row: Place(row, id, start, stop) for row, id, start, stop in connection.execute(sql, (_listed(rows),))}
+
+
+def read_lexical(connection: sqlite3.Connection, words: Sequence[str], k: int, where: Condition | None) -> list[Scored]:
+    """Return the k rows that BM25 puts first for any of these words."""
+    query = " OR ".join('"' + word.replace('"', '""') + '"' for word in dict.fromkeys(words) if word and "\x00" not in word)
+    if not query or k < 1:
+        return []
+    condition, values = where_sql(where)
+    joined = "" if where is None else "JOIN passages ON passages.row = words.rowid JOIN documents ON documents.number = passages.document"
+    sql = f"""SELECT words.rowid, words.rank FROM words {joined} WHERE words MATCH ? AND {condition}
+              ORDER BY words.rank, words.rowid LIMIT ?"""  # noqa: S608
+    return [Scored(row, -score) for row, score in connection.execute(sql, (query, *values, k))]
+
+
+def _document(row: tuple[int, str, str, str, str, int], name: str) -> Document:
+    _, id, text, metadata, content_hash, checksum = row
+    if document_checksum(id, text, metadata, content_hash) != checksum:
+        raise DamagedFile(f"{name}: document {id[:60]!a} fails its checksum\n  run munjang check, then add the document again")
+    return Document(id, text, json.loads(metadata), content_hash)
+
+
+def _entry(connection: sqlite3.Connection, row: tuple[int, str, str, str, str, int], dimension: int, name: str) -> Entry:
+    number = row[0]
+    found = connection.execute(f"{_VECTORS} WHERE passages.document = ? ORDER BY passages.row", (number,)).fetchall()
+    sql = "SELECT body FROM words WHERE rowid IN (SELECT row FROM passages WHERE document = ?) ORDER BY rowid"
+    words = [tuple(each.split()) for (each,) in connection.execute(sql, (number,))]
+    if len(words) != len(found):
+        raise DamagedFile(f"{name}: a document has {len(found)} passages but words for {len(words)}\n  run munjang check")
+    passages = tuple(Passage(start, stop, each) for (_, _, start, stop, *_), each in zip(found, words, strict=True))
+    return Entry(_document(row, name), passages, _vector_block(found, dimension, name).vectors_ND)
+
+
+def _vector_block(found: list[tuple[int, int, int, int, bytes | None, int | None, str | None]], dimension: int, name: str) -> VectorBlock:
+    blobs: list[bytes] = []
+    ids: list[str] = []
+    for row, document, start, stop, vector, checksum, id in found:
+        whole = vector is not None and id is not None and len(vector) == 4 * dimension
+        if not whole or vector is None or id is None or passage_checksum(row, document, start, stop, vector) != checksum:
+            raise DamagedFile(f"{name}: the vector of passage {row} fails its checksum\n  run munjang check, then add its document again")
+        blobs.append(vector)
+        ids.append(id)
+    vectors_ND: Vectors = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), dimension).astype(np.float32, copy=False)
+    return VectorBlock(np.array([each[0] for each in found], dtype=np.int64), tuple(ids), vectors_ND)
+
+
+def _listed(rows: Sequence[int] | Ints) -> str:
+    return json.dumps([int(row) for row in rows])
+
+
+def _ints(found: sqlite3.Cursor) -> Ints:
+    return np.fromiter((row for (row,) in found), dtype=np.int64)
