@@ -12,6 +12,12 @@ class Limits:
     max_text_bytes: int = 16 * 2**20
     """One text, as UTF-8. Longer texts are refused, not cut."""
 
+    max_id_bytes: int = 1_024
+    """One document's id, as UTF-8."""
+
+    max_metadata_bytes: int = 2**20
+    """One document's metadata, as JSON."""
+
     max_word_characters: int = 1_000
     """A run without white space longer than this is tokenised in pieces of this size, so that a tokenizer cannot go quadratic."""
 

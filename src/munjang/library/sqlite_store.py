@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -93,25 +94,25 @@ class SqliteStore:
         """Write all changes in one durable transaction."""
         connection = self._held()
         with transaction(connection, self.name):
-            before = sqlite_write.last_number(connection)
+            before, rows = sqlite_write.last_number(connection), sqlite_write.new_rows(connection, microseconds=_microseconds())
             if settings is not None:
                 write_settings(connection, settings)
             dimension = (settings or read_settings(connection)).dimension
             for change in changes:
                 if isinstance(change, Entry):
-                    sqlite_write.put_entry(connection, change, dimension=dimension)
+                    sqlite_write.put_entry(connection, change, dimension=dimension, rows=rows)
                 else:
                     sqlite_write.put_metadata(connection, change)
             if settings is not None:
                 sqlite_write.delete_up_to(connection, before)
-            sqlite_write.next_generation(connection)
+            sqlite_write.next_generation(connection, microseconds=_microseconds())
 
     def delete(self, ids: Sequence[str], /) -> int:
         """Drop these documents and return how many of them existed."""
         connection = self._held()
         with transaction(connection, self.name):
             count = sqlite_write.delete_documents(connection, ids)
-            sqlite_write.next_generation(connection)
+            sqlite_write.next_generation(connection, microseconds=_microseconds())
         return count
 
     def get(self, ids: Sequence[str], /) -> dict[str, Document]:
@@ -203,3 +204,7 @@ def _needs_creating(path: Path) -> bool:
             return int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]) == 0
     finally:
         connection.close()
+
+
+def _microseconds() -> int:
+    return time.time_ns() // 1_000

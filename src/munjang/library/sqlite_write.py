@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 
 import numpy as np
 
@@ -18,17 +19,15 @@ def metadata_json(metadata: Metadata) -> str:
     return json.dumps(metadata, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 
-def put_entry(connection: sqlite3.Connection, entry: Entry, *, dimension: int) -> None:
-    """Write a document with its passages; an older one with the same id goes."""
+def put_entry(connection: sqlite3.Connection, entry: Entry, *, dimension: int, rows: Iterator[int]) -> None:
+    """Write a document with its passages, numbered from `rows`; an older one with the same id goes."""
     _check(entry, dimension)
     delete_documents(connection, [entry.document.id])
     document = _insert_document(connection, entry.document)
     for passage, vector_D in zip(entry.passages, entry.vectors_PD, strict=True):
         vector = np.ascontiguousarray(vector_D, dtype="<f4").tobytes()
-        cursor = connection.execute(
-            "INSERT INTO passages (document, start, stop) VALUES (?, ?, ?)", (document, passage.start, passage.stop)
-        )
-        row = _row_of(cursor)
+        row = next(rows)
+        connection.execute("INSERT INTO passages VALUES (?, ?, ?, ?)", (row, document, passage.start, passage.stop))
         checksum = passage_checksum(row, document, passage.start, passage.stop, vector)
         connection.execute("INSERT INTO vectors (row, vector, checksum) VALUES (?, ?, ?)", (row, vector, checksum))
         connection.execute("INSERT INTO words (rowid, body) VALUES (?, ?)", (row, " ".join(passage.words)))
@@ -64,9 +63,19 @@ def last_number(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT coalesce(max(number), 0) FROM documents").fetchone()[0])
 
 
-def next_generation(connection: sqlite3.Connection) -> None:
+def new_rows(connection: sqlite3.Connection, *, microseconds: int) -> Iterator[int]:
+    """Return row numbers greater than any before, beginning at the time.
+
+    The time keeps them apart from those of another history: a library that was restored from a copy goes on with other numbers than it had
+    used after the copy was made, so a cache from then cannot pass for one of now.
+    """
+    used = connection.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'passages'").fetchone()[0]
+    return count(max(int(used) + 1, microseconds))
+
+
+def next_generation(connection: sqlite3.Connection, *, microseconds: int) -> None:
     """Say that this transaction changes something."""
-    connection.execute("UPDATE settings SET generation = generation + 1")
+    connection.execute("UPDATE settings SET generation = max(generation + 1, ?)", (microseconds,))
 
 
 def _delete(connection: sqlite3.Connection, number: int) -> None:

@@ -107,11 +107,12 @@ def _unigram(recipe: ScratchRecipe, texts: list[str]) -> Any:
 def _in_one_order(scores: dict[str, float]) -> list[tuple[str, float]]:
     """Return pieces with scores that do not depend on the order in which the library went through its hash maps.
 
-    Sums in another order differ in the last digits, so scores are rounded. Letters that fell out and are put back get falling scores below
-    all others, in any order; here in that of the alphabet.
+    Sums in another order differ in the last digits, so scores are rounded. Letters that fell out and are put back get scores at the bottom,
+    0.0001 apart, in any order; here in that of the alphabet.
     """
-    lowest = min((score for piece, score in scores.items() if len(piece) > 1), default=0.0)
-    back = sorted(piece for piece, score in scores.items() if len(piece) == 1 and score < lowest)
+    letters = [piece for piece in scores if len(piece) == 1]
+    bottom = min(scores.values(), default=0.0) + 0.0001 * (len(letters) + 1)
+    back = sorted(piece for piece in letters if scores[piece] < bottom)
     falling = sorted((scores[piece] for piece in back), reverse=True)
     settled = scores | dict(zip(back, falling, strict=True))
     return sorted(((piece, round(score, 6)) for piece, score in settled.items()), key=lambda item: (-item[1], item[0]))

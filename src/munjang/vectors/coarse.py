@@ -75,12 +75,11 @@ class CoarseQueries:
             least_N = np.floor(room_N / self.step_N) - 1
         return np.clip(least_N, -_LARGEST, _LARGEST).astype(np.int32)
 
-    def at_most(self, products_P: Ints, query_P: Ints, row_P: Ints, rows: CoarseRows) -> Doubles:
+    def at_most(self, products_P: NDArray[np.int32], query_P: Ints, row_P: Ints, rows: CoarseRows) -> Vectors:
         """Return the most that each of these pairs of a query and a row can score."""
-        # The slack of the last block's maxima would do for none of the others: take the largest of all.
-        shared_N = self.error_N * rows.whole_J.max() + self._rounding(rows.length_J.max())
-        exact_P = products_P * self.step_N[query_P] + (self.offset_N + shared_N)[query_P]
-        return exact_P + self.length_N[query_P] * rows.error_M[row_P]
+        shared_N = self.offset_N + self.error_N * rows.whole_J.max() + self._rounding(rows.length_J.max())
+        most_P = products_P * self.step_N[query_P] + shared_N[query_P] + self.length_N[query_P] * rows.error_M[row_P]
+        return np.nextafter(most_P.astype(np.float32), np.float32(np.inf))
 
     def _shared_slack(self, rows: CoarseRows, block: int) -> Doubles:
         return self.error_N * rows.whole_J[block] + self._rounding(rows.length_J[block])
@@ -105,6 +104,8 @@ def coarse_rows(corpus: NDArray[Any], metric: Metric) -> CoarseRows:
             rows_MD = prepared(given_MD, metric)
         prepared_already &= rows_MD is given_MD
         length_J[block] = _lengths(rows_MD).max()
+        if not np.isfinite(length_J[block]):
+            _refuse_bad_rows(corpus, start)
         whole_MD = rows_MD - steps.centre_D
         left_MD = whole_MD.copy()
         whole_MD *= inverse_D
@@ -118,8 +119,6 @@ def coarse_rows(corpus: NDArray[Any], metric: Metric) -> CoarseRows:
         rounded = 2.0**-22 * (length_J[block] + 2 * float(np.linalg.norm(steps.centre_D)) + _lengths(whole_MD).max())
         error_M[start : start + len(rows_MD)] = _lengths(left_MD) + rounded
         error_J[block] = error_M[start : start + len(rows_MD)].max()
-        if not np.isfinite(error_J[block]) or not np.isfinite(length_J[block]):
-            _name_bad_row(corpus, start)
     return CoarseRows(bytes_MD, steps, error_M, whole_J, error_J, length_J, prepared_already)
 
 
@@ -173,9 +172,8 @@ def _lengths(rows_MD: Vectors) -> Doubles:
         return np.asarray(np.sqrt(np.einsum("md,md->m", rows_MD, rows_MD).astype(np.float64)) * _ROUNDING)
 
 
-def _name_bad_row(corpus: NDArray[Any], start: int) -> None:
+def _refuse_bad_rows(corpus: NDArray[Any], start: int) -> None:
     bad = np.flatnonzero(~np.isfinite(np.asarray(corpus[start : start + ROWS], dtype=np.float32)).all(axis=1))
     if len(bad):
         where = f"corpus row {start + int(bad[0])}"
         raise InputError(f"{where}: holds NaN or infinity; expected finite numbers\n  encode that text again, or leave it out")
-    raise InputError(f"corpus rows from {start}: too large for float32\n  normalize the vectors, or use metric cosine")

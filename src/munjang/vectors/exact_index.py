@@ -1,9 +1,9 @@
 """A corpus, prepared once → each query's k best rows, exactly, at a third of the price of a float32 product.
 
 A first pass multiplies bytes (`int8_product`) and drops the rows that cannot be among the best by a proven bound (`coarse`); what is left, a
-few in a hundred thousand, is scored again in float32. So the answer is that of `top_k`, up to the last digit of float32. Where the bound
-decides nothing, because very many rows are nearly alike, a block is scored in float32 straight away, and where the processor has no
-exact integer product, all of them are.
+few in ten thousand, is scored again in float32. So the answer is that of `top_k`, up to the last digit of float32. Where the bound
+decides nothing, because very many rows are nearly alike, a block is scored in float32 straight away. A small corpus, or a processor without
+an exact integer product, gets no first pass at all.
 
 The index holds one byte per number besides the corpus, which may be on disk (`numpy.memmap`): only rows that survive are read.
 
@@ -27,10 +27,13 @@ from munjang.vectors.int8_product import available, product_with
 from munjang.vectors.similarity import BLOCK, as_rows, check_metric, check_same_dimension, prepared
 from munjang.vectors.topk import top_k
 
+SMALLEST = 16_384
+"""Rows from which the first pass pays."""
+
 _QUERIES = 512  # queries that go through the corpus together; their bytes and one block's products fit in the processor's cache
 _CROWDED = 1 / 32  # a block of which more than this survives is scored in float32
 _PATIENCE = 8  # crowded blocks before the first pass is given up, unless it paid in as many others
-_WAITING = 4096  # survivors after which the floor is raised
+_WAITING = 24  # survivors per query after which the floor is raised
 _PAIRS = 512  # survivors that are scored again together; their vectors fit in the processor's cache
 
 
@@ -54,7 +57,7 @@ class ExactIndex:
             )
         self.metric: Metric = metric
         self._corpus = found
-        self._rows = coarse_rows(found, metric) if found.size and available() else None
+        self._rows = coarse_rows(found, metric) if len(found) >= SMALLEST and found.shape[1] and available() else None
 
     def __len__(self) -> int:
         """Return how many rows there are."""
@@ -113,7 +116,7 @@ class _Walk:
                 continue
             calm += 1
             waiting.add(survivors, products_MN.reshape(-1)[survivors], start)
-            if waiting.count > _WAITING:
+            if waiting.count > _WAITING * len(self.queries_ND):
                 self._score_again(best, waiting)
         self._score_again(best, waiting)
         return self._with_equal_rounding(best.answer())
@@ -123,8 +126,15 @@ class _Walk:
         return np.asarray(self.queries_ND @ self._float_rows(slice(start, start + count)).T)
 
     def _score_again(self, best: Best, waiting: _Waiting) -> None:
-        """Score the survivors in float32 and let them compete."""
-        query_P, row_P = waiting.taken(best.floor_N)
+        """Score the survivors in float32 and let them compete: first each query's most promising, then what these leave possible."""
+        query_P, row_P, most_P = waiting.taken(best.floor_N)
+        first = np.flatnonzero(_place_in_group(query_P) < best.keys_NK.shape[1])
+        self._compete(best, query_P[first], row_P[first])
+        query_P, row_P, most_P = (np.delete(values, first) for values in (query_P, row_P, most_P))
+        rest = np.flatnonzero(most_P > best.floor_N[query_P])
+        self._compete(best, query_P[rest], row_P[rest])
+
+    def _compete(self, best: Best, query_P: Ints, row_P: Ints) -> None:
         best.offer_pairs(query_P, row_P, self._paired(query_P, row_P))
 
     def _paired(self, query_P: Ints, row_P: Ints) -> Vectors:
@@ -160,11 +170,29 @@ class _Waiting:
         self._pairs.append((query_P, row_P + start, products))
         self.count += len(survivors)
 
-    def taken(self, floor_N: Vectors) -> tuple[Ints, Ints]:
-        """Hand over the queries and rows that can still score above the floor, which has risen meanwhile."""
+    def taken(self, floor_N: Vectors) -> tuple[Ints, Ints, Vectors]:
+        """Hand over the pairs that can still score above the floor, which has risen meanwhile: queries, rows, the most they can score.
+
+        They are sorted by query, then by that most.
+        """
         if not self._pairs:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         query_P, row_P, product_P = (np.concatenate(part) for part in zip(*self._pairs, strict=True))
         self._pairs, self.count = [], 0
-        kept = np.flatnonzero(self.coarse.at_most(product_P, query_P, row_P, self.rows) > floor_N[query_P])
-        return query_P[kept], row_P[kept]
+        most_P = self.coarse.at_most(product_P, query_P, row_P, self.rows)
+        kept = np.flatnonzero(most_P > floor_N[query_P])
+        kept = kept[np.argsort(_grouped(most_P[kept], query_P[kept]))[::-1]]
+        return query_P[kept], row_P[kept], most_P[kept]
+
+
+def _place_in_group(group_P: Ints) -> Ints:
+    """Return how many of its own group stand before each one; groups are contiguous."""
+    begins = np.flatnonzero(np.diff(group_P, prepend=-1))
+    sizes = np.diff(begins, append=len(group_P))
+    return np.arange(len(group_P)) - np.repeat(begins, sizes)
+
+
+def _grouped(score_P: Vectors, group_P: Ints) -> NDArray[np.uint64]:
+    """Return integers that sort by falling group, then by rising score."""
+    keys_P = keys_of(score_P, group_P)
+    return (keys_P << np.uint64(32)) | (keys_P >> np.uint64(32))

@@ -1,0 +1,68 @@
+"""`munjang ablate`: the paper's Table 6 on given data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from munjang.cli.options import JsonOption, ModelOption, examples, new_app
+from munjang.cli.show import emit, note, print_table
+
+app = new_app()
+
+
+@app.command(
+    epilog=examples(
+        "munjang ablate --nli snli.tsv --sts stsb-train.csv --test stsb-dev.csv --model my-model -o ablation",
+        "munjang ablate --nli snli.tsv --sts sts.csv --test dev.csv --scratch-layers 2 --scratch-width 128 --seeds 3 -o ablation",
+    )
+)
+def ablate(
+    test: Annotated[Path, typer.Option(help="Scored pairs to measure every run on.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="A folder for ablation.json and ablation.html.")],
+    nli: Annotated[Path | None, typer.Option(help="Labelled pairs, for the classification objective.")] = None,
+    sts: Annotated[Path | None, typer.Option(help="Scored pairs, for the regression objective.")] = None,
+    model: ModelOption = None,
+    scratch_layers: Annotated[int | None, typer.Option(min=1, help="Train from nothing, with so many layers.")] = None,
+    scratch_width: Annotated[int, typer.Option(min=8, help="With --scratch-layers: the width.")] = 128,
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each cell.")] = 3,
+    limit: Annotated[int | None, typer.Option(min=1, help="Rows of each training file to use.")] = None,
+    epochs: Annotated[int, typer.Option(min=1)] = 1,
+    batch_size: Annotated[int, typer.Option(min=1)] = 16,
+    learning_rate: Annotated[float, typer.Option(min=0.0)] = 2e-5,
+    as_json: JsonOption = False,
+) -> None:
+    """Train with 3 poolings × 2 objectives and 7 concatenations, over several seeds, and print one table."""
+    from munjang.train import missing_extra
+
+    try:
+        from munjang.train.ablate import AblationPlan, run_ablation, shown_score
+        from munjang.train.examples import DataSource
+        from munjang.train.recipe import ModelRecipe
+        from munjang.train.scratch import ScratchRecipe
+    except ImportError as error:
+        raise missing_extra(error) from error
+    from munjang.models.registry import resolve
+
+    def source(path: Path | None) -> DataSource | None:
+        return None if path is None else DataSource(path=str(path.absolute()), limit=limit)
+
+    scratch = None if scratch_layers is None else ScratchRecipe(layers=scratch_layers, width=scratch_width)
+    plan = AblationPlan(
+        model=ModelRecipe(scratch=scratch) if scratch is not None else ModelRecipe(base=str(resolve(model).path)),
+        test=DataSource(path=str(test.absolute())),
+        nli=source(nli),
+        sts=source(sts),
+        seeds=seeds,
+        stage={"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate},
+    )
+    ablation = run_ablation(plan, said=note)
+    ablation.write(output)
+    if as_json:
+        emit(ablation.to_json())
+        return
+    rows = [(row.part, row.objective, row.pooling, row.concatenation, shown_score(row)) for row in ablation.rows]
+    print_table(("part", "objective", "pooling", "concatenation", "Spearman × 100"), rows, right=("Spearman × 100",))
+    note(f"before training: {100 * ablation.untrained:.2f}; table in {output}/ablation.html and .json")

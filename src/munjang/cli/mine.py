@@ -1,0 +1,79 @@
+"""`munjang mine`: pairs of texts that belong together → triplets with hard negatives."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from munjang.cli.options import ComputeOption, JsonOption, ModelOption, examples, new_app
+from munjang.cli.show import emit, print_facts
+
+app = new_app()
+
+
+@app.command(
+    epilog=examples(
+        "munjang mine questions.tsv -o triplets.jsonl --relative-margin 0.05",
+        "munjang mine questions.tsv --corpus passages.txt --first-rank 5 --last-rank 60 --negatives 3 -o triplets.tsv",
+    )
+)
+def mine(
+    pairs: Annotated[Path, typer.Argument(metavar="PAIRS", help="A file of pairs: a text and one that belongs to it.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Triplets, as .jsonl, .tsv or .csv.")],
+    corpus: Annotated[str | None, typer.Option(help="Texts to choose negatives from; without it, the other pairs' second texts.")] = None,
+    model: ModelOption = None,
+    negatives: Annotated[int, typer.Option(min=1, help="Negatives for each pair.")] = 1,
+    first_rank: Annotated[int, typer.Option(min=0, help="Leave out the nearest so many.")] = 0,
+    last_rank: Annotated[int, typer.Option(min=1, help="Look no further than this rank.")] = 50,
+    absolute_margin: Annotated[float | None, typer.Option(help="A negative's score is below the positive's by at least this.")] = None,
+    relative_margin: Annotated[float | None, typer.Option(help="The same as a share of the positive's score, such as 0.05.")] = None,
+    max_score: Annotated[float | None, typer.Option(help="No negative scores above this.")] = None,
+    min_score: Annotated[float | None, typer.Option(help="No negative scores below this.")] = None,
+    sampling: Annotated[Literal["top", "random"], typer.Option(help="Take the nearest, or any within the ranks.")] = "top",
+    seed: Annotated[int, typer.Option(help="For random sampling.")] = 0,
+    compute: ComputeOption = "float32",
+    as_json: JsonOption = False,
+) -> None:
+    """Find hard negatives: texts that a model takes for answers and that are not.
+
+    Margins keep out false negatives: texts so near that they are probably right too.
+    """
+    from munjang.cli.watched import Watched
+    from munjang.evaluate.datasets import read_text_pairs
+    from munjang.models.sentence_encoder import SentenceEncoder
+    from munjang.text.readers import read_texts
+    from munjang.train.mine import MineOptions, mine_negatives, write_triplets
+
+    options = MineOptions(
+        negatives=negatives,
+        first_rank=first_rank,
+        last_rank=last_rank,
+        absolute_margin=absolute_margin,
+        relative_margin=relative_margin,
+        max_score=max_score,
+        min_score=min_score,
+        sampling=sampling,
+        seed=seed,
+    )
+    rows = read_text_pairs(pairs).rows
+    texts = None if corpus is None else [record.text for record in read_texts(corpus)]
+    mined = mine_negatives(Watched(SentenceEncoder.load(model, compute=compute)), rows, texts, options=options)
+    written = write_triplets(mined.triplets, output)
+    facts = {name: value for name, value in asdict(mined).items() if name != "triplets"}
+    if as_json:
+        emit({**facts, "triplets": written, "output": str(output)})
+        return
+    print_facts(
+        [
+            ("pairs", f"{mined.pairs:,}"),
+            ("triplets", f"{written:,}"),
+            ("pairs with too few negatives", f"{mined.short:,}"),
+            ("pairs with none", f"{mined.empty:,}"),
+            ("mean score of positives", f"{mined.mean_positive:.4f}"),
+            ("mean score of negatives", f"{mined.mean_negative:.4f}"),
+            ("written to", str(output)),
+        ]
+    )

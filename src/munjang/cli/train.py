@@ -1,0 +1,73 @@
+"""`munjang train`: a recipe → a trained model folder with its card and report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from munjang.cli.options import JsonOption, examples, new_app
+from munjang.cli.show import emit, print_facts
+from munjang.errors import UsageError
+
+app = new_app()
+
+
+@app.command(
+    epilog=examples(
+        "munjang train recipe.toml",
+        "munjang train recipe.toml --set seed=7 --set stage.0.epochs=2 -o models/second",
+        "munjang train recipe.toml --resume",
+        "accelerate launch --cpu --num_processes 2 -m munjang.cli.main train recipe.toml",
+    )
+)
+def train(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="What to train, on which data, how.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where the model goes; wins over the recipe.")] = None,
+    model: Annotated[str | None, typer.Option("--model", "-m", help="The model to start from; wins over the recipe.")] = None,
+    change: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one value of the recipe.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted training stopped.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Train a model by a recipe; Ctrl-C or worse loses nothing that --resume cannot take up.
+
+    The finished folder loads in Munjang and in sentence-transformers; beside the weights it holds a model card (README.md) and a report.
+    """
+    from munjang.train import missing_extra
+    from munjang.train import train as run
+
+    try:
+        from munjang.train.progress import Live
+        from munjang.train.recipe import read_recipe
+    except ImportError as error:
+        raise missing_extra(error) from error
+    overrides = dict(_parsed(item) for item in change or [])
+    if output is not None:
+        overrides["output"] = str(output.absolute())
+    if model is not None:
+        overrides["model.base"] = model
+    made = read_recipe(recipe, overrides=overrides)
+    with Live() as live:
+        result = run(made, resume=resume, progress=live)
+    if as_json:
+        emit(result.to_json())
+        return
+    facts = [("model", str(result.output)), ("steps", f"{len(result.log.steps):,}")]
+    facts += [(name, f"{value:.4f}") for name, value in result.scores.items()]
+    facts += [("report", str(result.output / "report.html"))] if (result.output / "report.html").is_file() else []
+    facts += [("warning", result.warning)] if result.warning else []
+    print_facts(facts)
+
+
+def _parsed(item: str) -> tuple[str, Any]:
+    """Read KEY=VALUE, the value as TOML where it is TOML and as text where it is not."""
+    import tomllib
+
+    key, equals, value = item.partition("=")
+    if not equals or not key.strip():
+        raise UsageError(f"--set {item!r}: expected KEY=VALUE, such as --set stage.0.epochs=2")
+    try:
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key.strip(), value

@@ -1,0 +1,31 @@
+"""How a library trades memory, disk and time; nothing here changes an exact answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """When caches are kept and how wide approximate search looks."""
+
+    cache_from: int = 4_096
+    """Passages from which the vectors are kept in a mapped file; below, reading the store is as fast."""
+
+    approximate_from: int = 200_000
+    """Passages from which a graph is built by `prepare` and used when nothing else is asked for; below, exact search takes milliseconds."""
+
+    stale_part: float = 0.1
+    """Part of a cache that may be missing or deleted before it is made anew."""
+
+    graph_links: int = 24
+    graph_width_building: int = 100
+    graph_width_searching: int = 96
+    """HNSW's M, efConstruction and efSearch."""
+
+    graph_filter_part: float = 0.05
+    """A filter that keeps less than this part of the passages is answered exactly."""
+
+    batch_documents: int = 512
+    batch_characters: int = 2_000_000
+    """What is encoded and committed at once."""
