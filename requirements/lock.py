@@ -1,13 +1,13 @@
-"""Write the pinned, hashed lists that ./run installs: base.txt from base.in, dev.txt from dev.in, bench.txt from bench.in.
+"""Write the pinned, hashed lists that ./run installs: base.txt from base.in, and so on.
 
-    python requirements/lock.py            needs uv; run it where the packages were tested
+    python requirements/lock.py NAME… [--constraint FILE]       needs uv; FILE is a `pip freeze` of where the packages were tested
 
 torch is left out on purpose: the CPU build is installed first and alone, by ./run, and no CUDA package is ever listed.
 """
 
+import argparse
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -38,6 +38,9 @@ def _without_dependencies(source: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    given = Path(sys.argv[1]) if len(sys.argv) > 1 else None
-    for name in ("base", "dev", "bench"):
-        lock(HERE / f"{name}.in", given)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="+", choices=sorted(path.stem for path in HERE.glob("*.in")))
+    parser.add_argument("--constraint", type=Path)
+    options = parser.parse_args()
+    for name in options.names:
+        lock(HERE / f"{name}.in", options.constraint)

@@ -16,8 +16,8 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "SentenceEncoder": "munjang.models.sentence_encoder",
-    "Encoded": "munjang.models.sentence_encoder",
-    "TokenVectors": "munjang.models.sentence_encoder",
+    "Encoded": "munjang.models.encoded",
+    "TokenVectors": "munjang.models.encoded",
     "CrossEncoder": "munjang.models.cross_encoder",
     "TruncationWarning": "munjang.models.long_text",
     "MunjangError": "munjang.errors",
@@ -33,11 +33,11 @@ __all__ = ["__version__", *_HOMES]
 if TYPE_CHECKING:
     from munjang.errors import MunjangError as MunjangError
     from munjang.models.cross_encoder import CrossEncoder as CrossEncoder
+    from munjang.models.encoded import Encoded as Encoded
+    from munjang.models.encoded import TokenVectors as TokenVectors
     from munjang.models.export import export_onnx as export_onnx
     from munjang.models.long_text import TruncationWarning as TruncationWarning
-    from munjang.models.sentence_encoder import Encoded as Encoded
     from munjang.models.sentence_encoder import SentenceEncoder as SentenceEncoder
-    from munjang.models.sentence_encoder import TokenVectors as TokenVectors
     from munjang.vectors.quantize import quantize as quantize
     from munjang.vectors.similarity import similarity as similarity
     from munjang.vectors.similarity import similarity_pairwise as similarity_pairwise

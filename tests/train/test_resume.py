@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -38,6 +39,14 @@ if point == "flush":
     durable.flush = dying(durable.flush)
 elif point == "step":
     loop.Stepper.run = dying(loop.Stepper.run)
+elif point == "tell":
+    def telling(self, step, real=loop.Stepper.run):
+        global seen
+        if seen == 0:
+            print("begun", flush=True)
+        seen += 1
+        return real(self, step)
+    loop.Stepper.run = telling
 train(make_recipe(values, folder=Path(folder)), resume=resume)
 """
 
@@ -88,22 +97,38 @@ def test_a_resume_with_other_data_is_refused(pairs_file: Path, recipe_values: di
 
 @pytest.mark.slow
 def test_ten_random_kills_in_two_hundred_steps(pairs_file: Path, recipe_values: dict[str, Any]) -> None:
-    import random
-
     chance = random.Random(int(os.environ.get("MUNJANG_TEST_SEED", "0")))
     folder = pairs_file.parent
     values = _values(recipe_values, "whole")
     values["stage"][0]["steps"] = 200
-    train(make_recipe(values, folder=folder))
-    expected = sha256_of(folder / "whole" / "model.safetensors")
+    started = _started(values, folder, False)
+    at = time.monotonic()
+    assert started.wait() == 0
+    whole = time.monotonic() - at
+    expected = {name: sha256_of(folder / "whole" / name) for name in ("model.safetensors", "training/log.jsonl")}
     values["output"] = "broken"
+    writing = 0
+    reached = []
     for number in range(10):
-        argument = json.dumps([values, str(folder), number > 0, "", 0])
-        child = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", RUN, argument], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        time.sleep(chance.uniform(2, 9))
+        # from the first step on, so that the child dies while it trains and not while it imports
+        child = _started(values, folder, number > 0)
+        time.sleep(chance.uniform(0, whole / 8))
         child.kill()
-        child.wait()
+        assert child.wait() == -signal.SIGKILL
+        checkpoints = folder / "broken" / "training" / "checkpoints"
+        writing += any(checkpoints.glob(".partial-*"))
+        reached.append(max((path.name for path in checkpoints.glob("stage-*")), default="nothing"))
+    print(f"unbroken {whole:.1f} s; {writing} of 10 kills while a checkpoint was written; newest checkpoint after each: {reached}")
     train(make_recipe(values, folder=folder), resume=True)
-    assert sha256_of(folder / "broken" / "model.safetensors") == expected
+    for name, checksum in expected.items():
+        assert sha256_of(folder / "broken" / name) == checksum, name
+
+
+def _started(values: dict[str, Any], folder: Path, resume: bool) -> subprocess.Popen[bytes]:
+    """Start a training in a process of its own and return when its first step begins."""
+    argument = json.dumps([values, str(folder), resume, "tell", 0])
+    child = subprocess.Popen([sys.executable, "-W", "ignore", "-c", RUN, argument], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert child.stdout is not None
+    with child.stdout:
+        assert child.stdout.readline() == b"begun\n"
+    return child

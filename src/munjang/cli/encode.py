@@ -17,7 +17,8 @@ from munjang.cli.show import emit, note, print_facts
 from munjang.errors import TextError
 
 if TYPE_CHECKING:
-    from munjang.models.sentence_encoder import Encoded, SentenceEncoder
+    from munjang.models.encoded import Encoded
+    from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.text.records import Record
     from munjang.text.rows import BadLines
 

@@ -158,3 +158,7 @@ def _show_warnings_as_notes() -> None:
     for category in (DeprecationWarning, PendingDeprecationWarning, ResourceWarning):
         warnings.simplefilter("ignore", category)
     warnings.showwarning = show  # type: ignore[assignment]
+
+
+if __name__ == "__main__":  # `accelerate launch … -m munjang.cli.main` starts each of its processes so
+    main()

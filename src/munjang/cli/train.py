@@ -9,7 +9,7 @@ import typer
 
 from munjang.cli.options import JsonOption, examples, new_app
 from munjang.cli.show import emit, print_facts
-from munjang.errors import UsageError
+from munjang.errors import UsageError, shown
 
 app = new_app()
 
@@ -46,10 +46,14 @@ def train(
     if output is not None:
         overrides["output"] = str(output.absolute())
     if model is not None:
-        overrides["model.base"] = model
+        # a folder is meant as seen from here, not from the recipe; a recipe's own sizes give way
+        overrides["model.base"] = str(Path(model).absolute()) if Path(model).is_dir() else model
+        overrides["model.scratch"] = None
     made = read_recipe(recipe, overrides=overrides)
     with Live() as live:
         result = run(made, resume=resume, progress=live)
+    if not result.is_first:
+        return
     if as_json:
         emit(result.to_json())
         return
@@ -66,7 +70,7 @@ def _parsed(item: str) -> tuple[str, Any]:
 
     key, equals, value = item.partition("=")
     if not equals or not key.strip():
-        raise UsageError(f"--set {item!r}: expected KEY=VALUE, such as --set stage.0.epochs=2")
+        raise UsageError(f"--set {shown(item)}: expected KEY=VALUE, such as --set stage.0.epochs=2")
     try:
         return key.strip(), tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:

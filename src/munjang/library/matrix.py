@@ -47,7 +47,7 @@ class Matrix:
         at = np.searchsorted(self.rows_M, rows)
         inside = at < len(self.rows_M)
         at, rows = at[inside], rows[inside]
-        found = at[self.rows_M[at] == rows]
+        found: Ints = at[self.rows_M[at] == rows]
         return found if self.alive_P is None else found[np.isin(found, self.alive_P, assume_unique=True)]
 
     def search(self, queries_ND: Vectors, k: int, *, among_P: Ints | None = None) -> tuple[Vectors, Ints]:

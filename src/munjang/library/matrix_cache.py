@@ -50,7 +50,7 @@ class MatrixCache:
         if matrix is None:
             return self._built(rows, generation, dimension)
         stale = len(matrix.tail_rows) + len(matrix.rows_M) - len(matrix)
-        if len(rows) >= self._tuning.cache_from and stale > self._tuning.stale_part * max(len(rows), self._tuning.cache_from):
+        if stale > self._tuning.stale_part * max(len(rows), self._tuning.cache_from):
             return self._built(rows, generation, dimension)
         return matrix
 

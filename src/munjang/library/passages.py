@@ -22,7 +22,7 @@ def split_passages(text: str, *, characters: int, overlap: int) -> list[tuple[in
     """Return the start and the end of each passage; a text that fits is one.
 
     >>> split_passages("It rains. It snows. It is cold.", characters=20, overlap=10)
-    [(0, 20), (10, 31)]
+    [(0, 20), (10, 26), (20, 31)]
     """
     if not 0 <= overlap <= characters // 2 or characters < 2:
         raise UsageError(f"passages of {characters} characters that overlap by {overlap}: expected an overlap of at most half")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -26,6 +26,7 @@ from munjang.engine.open import Engine, open_engine
 from munjang.engine.transformer import Compute
 from munjang.errors import FolderError, UsageError
 from munjang.limits import LIMITS
+from munjang.models.encoded import Encoded, EncodeOptions, TokenVectors, average_windows, joined
 from munjang.models.long_text import LongText, TruncationWarning, fit
 from munjang.models.progress import Advance, progress_bar
 from munjang.models.registry import resolve
@@ -36,26 +37,6 @@ from munjang.types import Floats, Precision, Vectors
 from munjang.vectors.quantize import quantize
 from munjang.vectors.similarity import normalize as unit
 from munjang.vectors.similarity import similarity, similarity_pairwise
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """Vectors, and what happened on the way."""
-
-    vectors: Vectors
-    tokens: np.ndarray[tuple[int], np.dtype[np.int64]]
-    """Tokens of each text before any cut, special tokens included."""
-    too_long: list[int]
-    """Indices of the texts that were longer than the model's limit."""
-
-
-@dataclass(frozen=True)
-class TokenVectors:
-    """One text's tokens and the hidden state of each."""
-
-    tokens: list[str]
-    ids: list[int]
-    vectors: Vectors
 
 
 class SentenceEncoder:
@@ -228,7 +209,7 @@ class SentenceEncoder:
         precision: Precision,
         dimensions: int | None,
         normalize: bool,
-    ) -> _Options:
+    ) -> EncodeOptions:
         if long_text not in ("truncate", "window", "error"):
             raise UsageError(f"long_text={long_text!r} is unknown; expected 'truncate', 'window' or 'error'")
         text = self._prompt(prompt, prompt_name)
@@ -240,7 +221,7 @@ class SentenceEncoder:
             dimensions = self.dimension
         if dimensions is not None and not 1 <= dimensions <= self.engine.dimension:
             raise UsageError(f"dimensions={dimensions}, expected 1 to {self.engine.dimension}")
-        return _Options(text, hidden, long_text, precision, dimensions, normalize)
+        return EncodeOptions(text, hidden, long_text, precision, dimensions, normalize)
 
     def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
         if prompt is not None:
@@ -256,12 +237,12 @@ class SentenceEncoder:
     def _first_prompt(self, *names: str) -> str | None:
         return next((self.folder.prompts[name] for name in names if name in self.folder.prompts), None)
 
-    def _all(self, texts: Iterable[str], options: _Options, progress: bool) -> Encoded:
+    def _all(self, texts: Iterable[str], options: EncodeOptions, progress: bool) -> Encoded:
         texts = _listed(texts)
         with progress_bar("encode", len(texts) if isinstance(texts, Sequence) else None, shown=progress) as advance:
-            return _joined(list(self._blocks(texts, options, LIMITS.stream_texts, advance)), self.engine.dimension, options)
+            return joined(list(self._blocks(texts, options, LIMITS.stream_texts, advance)), self.engine.dimension, options)
 
-    def _blocks(self, texts: Iterable[str], options: _Options, block: int, advance: Advance) -> Iterator[Encoded]:
+    def _blocks(self, texts: Iterable[str], options: EncodeOptions, block: int, advance: Advance) -> Iterator[Encoded]:
         waiting = iter(texts)
         seen = cut = 0
         while group := list(islice(waiting, block)):
@@ -276,14 +257,14 @@ class SentenceEncoder:
                 stacklevel=2,
             )
 
-    def _block(self, texts: list[str], options: _Options, advance: Advance) -> Encoded:
+    def _block(self, texts: list[str], options: EncodeOptions, advance: Advance) -> Encoded:
         place = {text: number for number, text in enumerate(dict.fromkeys(_checked(texts)))}
         index = np.fromiter((place[text] for text in texts), np.int64, len(texts))
         ids = self._token_ids([options.prompt + text for text in place] if options.prompt else list(place))
         pieces = fit(ids, self.tokenizer, limit=self.max_length, policy=options.long_text)
         vectors = self._vectors(pieces.ids, options, advance, share=len(texts) / len(pieces.ids))
         if len(pieces.ids) > len(ids):
-            vectors = _pooled(vectors, pieces.ids, pieces.owner, len(ids), normalized=self.normalized)
+            vectors = average_windows(vectors, pieces.ids, pieces.owner, len(ids), normalized=self.normalized)
         if options.dimensions:
             vectors = vectors[:, : options.dimensions]
         if options.normalize:
@@ -302,7 +283,7 @@ class SentenceEncoder:
             texts = [text.lower() for text in texts]
         return self.tokenizer.encode_plain(texts) if self._static else self.tokenizer.encode(texts)
 
-    def _vectors(self, ids: list[list[int]], options: _Options, advance: Advance, *, share: float) -> Vectors:
+    def _vectors(self, ids: list[list[int]], options: EncodeOptions, advance: Advance, *, share: float) -> Vectors:
         vectors = np.zeros((len(ids), self.engine.dimension), np.float32)
         batches = plan_batches([len(one) for one in ids])
         if not self._static:
@@ -312,19 +293,6 @@ class SentenceEncoder:
             vectors[batch] = rows
             advance(round(len(batch) * share))
         return vectors
-
-
-@dataclass(frozen=True)
-class _Options:
-    """What one call of encode asks for."""
-
-    prompt: str
-    hidden_prefix: int
-    long_text: LongText
-    precision: Precision
-    dimensions: int | None
-    normalize: bool
-    warn: bool = True
 
 
 def _listed(texts: Iterable[str]) -> Iterable[str]:
@@ -343,30 +311,6 @@ def _checked(texts: list[str]) -> list[str]:
         if not isinstance(text, str):
             raise UsageError(f"text {number} is a {type(text).__name__}, expected str")
     return texts
-
-
-def _joined(blocks: list[Encoded], dimension: int, options: _Options) -> Encoded:
-    if not blocks:
-        width = options.dimensions or dimension
-        return Encoded(quantize(np.zeros((0, width), np.float32), options.precision), np.zeros(0, np.int64), [])
-    if len(blocks) == 1:
-        return blocks[0]
-    starts = np.cumsum([0, *(len(block.tokens) for block in blocks)])
-    return Encoded(
-        vectors=np.concatenate([block.vectors for block in blocks]),
-        tokens=np.concatenate([block.tokens for block in blocks]),
-        too_long=[int(start) + number for start, block in zip(starts, blocks, strict=False) for number in block.too_long],
-    )
-
-
-def _pooled(vectors: Vectors, ids: list[list[int]], owner: list[int], texts: int, *, normalized: bool) -> Vectors:
-    """Average the windows of each text, longer windows counting more."""
-    weights = np.fromiter((max(len(one), 1) for one in ids), np.float32, len(ids))
-    total, weight = np.zeros((texts, vectors.shape[1]), np.float32), np.zeros(texts, np.float32)
-    np.add.at(total, owner, vectors * weights[:, None])
-    np.add.at(weight, owner, weights)
-    mean: Vectors = total / weight[:, None]
-    return unit(mean) if normalized else mean
 
 
 def _limit(folder: ModelFolder, tokenizer: Tokenizer, engine: Engine, asked: int | None) -> int | None:

@@ -1,8 +1,8 @@
 """A text → the words by which it can be found: morphemes for Korean, plain words for other scripts.
 
 Korean is split by Kiwi (extra `korean`): particles and endings go, stems stay, so that 달렸다 is found by 달리는. Without Kiwi, Hangul
-becomes overlapping pairs of characters, which finds more and less exactly; a note says so once. Han and Kana, which are written without spaces,
-always become pairs. An index must be asked with the analyser that made it, so analysers have names.
+becomes overlapping pairs of characters, which finds more and less exactly; a note says so once. Han and Kana, which are written without
+spaces, always become pairs. An index must be asked with the analyser that made it, so analysers have names.
 """
 
 from __future__ import annotations

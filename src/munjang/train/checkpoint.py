@@ -69,6 +69,10 @@ class Checkpoints:
             if path != self._best_path(position.stage, position.best_step or 0):
                 path.unlink()
 
+    def exist(self) -> bool:
+        """Say whether there is a snapshot to go on from."""
+        return bool(self._found())
+
     def latest(self) -> Snapshot | None:
         """Return the newest snapshot, its checksums verified; None where there is none."""
         if not self.folder.is_dir():

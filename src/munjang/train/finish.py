@@ -39,6 +39,8 @@ class TrainResult:
     metric: str | None
     said: tuple[str, ...]
     warning: str | None
+    is_first: bool = True
+    """False in the other processes of a common training: they wrote nothing and have nothing to show."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the result for machines."""
@@ -200,4 +202,4 @@ def _shared(trainer: Trainer, outcome: Outcome, result: TrainResult | None) -> T
     trainer.processes.wait()
     if result is not None:
         return result
-    return TrainResult(Path(trainer.recipe.output), outcome.log, {}, None, outcome.said, None)
+    return TrainResult(Path(trainer.recipe.output), outcome.log, {}, None, outcome.said, None, is_first=False)

@@ -7,6 +7,7 @@ the way is under `<output>/training`. Steps are in `step.py`, what a snapshot ho
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from munjang.errors import DamagedFile, UsageError
+from munjang.errors import DamagedFile, MunjangError, UsageError
 from munjang.train.build import build_encoder
 from munjang.train.checkpoint import Checkpoints, Position, Snapshot
 from munjang.train.dev import DevSet, read_dev
@@ -51,22 +52,31 @@ class Trainer:
         self.processes = Processes()
         autocast(recipe.precision, self.processes.device)  # refuse bf16 before any work
         self.checkpoints = Checkpoints(self.folder / "checkpoints")
+        self.is_new = False
         self.snapshot = self._claim(resume)
         self.log = self.snapshot.log if self.snapshot else TrainingLog()
         self.position = self.snapshot.position if self.snapshot else Position()
         self.said: list[str] = []
 
     def run(self) -> Outcome:
-        """Train every stage that is not done yet."""
+        """Train every stage that is not done yet. Bad data of any stage is refused before the first step of all."""
+        try:
+            return self._run()
+        except MunjangError:
+            self._release()
+            raise
+
+    def _run(self) -> Outcome:
         # the first process makes what is kept in the folder, the others find it there
         if not self.processes.is_first:
             self.processes.wait()
         encoder = build_encoder(self.recipe, keep=self.folder).to(self.processes.device)
         if self.processes.is_first:
             self.processes.wait()
-        stages = []
-        for number in range(len(self.recipe.stages)):
-            stages.append(self._stage(number, encoder))
+        ready = [self._prepared(number, encoder) for number in range(len(self.recipe.stages))]
+        stages = [stage for stage, _ in ready]
+        for stage, dev in ready:
+            self._stage(stage, dev, encoder)
         if self.snapshot is not None:  # every stage was done already
             encoder.load_state_dict({name.removeprefix("encoder."): tensor for name, tensor in self.snapshot.model.items()})
         if self.processes.is_first:
@@ -91,26 +101,40 @@ class Trainer:
             hint = "use --resume to go on with it, or name another output" if path.is_file() else "name another output"
             raise UsageError(f"{self.recipe.output}: is there already and not empty\n  {hint}")
         self.processes.wait()
+        self.is_new = True
         if self.processes.is_first:
             self.folder.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(wanted, indent=1, ensure_ascii=False), encoding="utf-8")
         self.processes.wait()
         return None
 
-    def _stage(self, number: int, encoder: TrainableEncoder) -> Stage:
+    def _release(self) -> None:
+        """Give the output folder back as it was found, where a new training failed before there was anything to resume."""
+        if not self.processes.is_first or not self.is_new or self.checkpoints.exist():
+            return
+        shutil.rmtree(self.folder, ignore_errors=True)
+        output = Path(self.recipe.output)
+        if output.is_dir() and not any(output.iterdir()):
+            output.rmdir()
+
+    def _prepared(self, number: int, encoder: TrainableEncoder) -> tuple[Stage, DevSet | None]:
         recipe = self.recipe.stages[number]
         stage = prepare_stage(recipe, encoder, number=number, seed=self.recipe.seed)
-        name = recipe.name or f"stage {number + 1}"
-        self.said += [f"{name}: {line}" for line in stage.said]
-        if self.position.stage > number:
-            return stage
+        stage.epoch(0)  # refuses data that gives no batch
+        self.said += [f"{self._name(number)}: {line}" for line in stage.said]
+        return stage, read_dev(recipe.dev, seed=self.recipe.seed) if recipe.dev and self.position.stage <= number else None
+
+    def _stage(self, stage: Stage, dev: DevSet | None, encoder: TrainableEncoder) -> None:
+        if self.position.stage > stage.number:
+            return
+        name = self._name(stage.number)
         if self.processes.is_first:
             for line in stage.said:
                 self.progress.said(f"{name}: {line}")
-        dev = read_dev(recipe.dev, seed=self.recipe.seed) if recipe.dev else None
-        run = _StageRun(self, stage, encoder, dev, name)
-        run.train()
-        return stage
+        _StageRun(self, stage, encoder, dev, name).train()
+
+    def _name(self, number: int) -> str:
+        return self.recipe.stages[number].name or f"stage {number + 1}"
 
 
 class _StageRun:

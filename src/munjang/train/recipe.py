@@ -218,6 +218,10 @@ def _override(values: dict[str, Any], key: str, value: object) -> None:
             at = at[int(step)]
         else:
             at = at.setdefault(step, {})
+        if not isinstance(at, dict | list):
+            raise UsageError(f"override {shown(key)}: {shown(step)} is {shown(str(at))}, expected a table")
+    if not isinstance(at, dict):
+        raise UsageError(f"override {shown(key)}: expected the number of a table and one of its keys, such as stage.0.epochs")
     at[last] = value
 
 

@@ -79,10 +79,10 @@ class CoarseQueries:
         """Return the most that each of these pairs of a query and a row can score."""
         shared_N = self.offset_N + self.error_N * rows.whole_J.max() + self._rounding(rows.length_J.max())
         most_P = products_P * self.step_N[query_P] + shared_N[query_P] + self.length_N[query_P] * rows.error_M[row_P]
-        return np.nextafter(most_P.astype(np.float32), np.float32(np.inf))
+        return np.asarray(np.nextafter(most_P.astype(np.float32), np.float32(np.inf)))
 
     def _shared_slack(self, rows: CoarseRows, block: int) -> Doubles:
-        return self.error_N * rows.whole_J[block] + self._rounding(rows.length_J[block])
+        return np.asarray(self.error_N * rows.whole_J[block] + self._rounding(rows.length_J[block]))
 
     def _rounding(self, length: float) -> Doubles:
         """Return what float32 may lose in the scores that floor and rows are compared by."""

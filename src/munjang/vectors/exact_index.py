@@ -1,7 +1,7 @@
 """A corpus, prepared once → each query's k best rows, exactly, at a third of the price of a float32 product.
 
-A first pass multiplies bytes (`int8_product`) and drops the rows that cannot be among the best by a proven bound (`coarse`); what is left, a
-few in ten thousand, is scored again in float32. So the answer is that of `top_k`, up to the last digit of float32. Where the bound
+A first pass multiplies bytes (`int8_product`) and drops the rows that cannot be among the best by a proven bound (`coarse`); what is left,
+a few in ten thousand, is scored again in float32. So the answer is that of `top_k`, up to the last digit of float32. Where the bound
 decides nothing, because very many rows are nearly alike, a block is scored in float32 straight away. A small corpus, or a processor without
 an exact integer product, gets no first pass at all.
 
@@ -130,8 +130,9 @@ class _Walk:
         query_P, row_P, most_P = waiting.taken(best.floor_N)
         first = np.flatnonzero(_place_in_group(query_P) < best.keys_NK.shape[1])
         self._compete(best, query_P[first], row_P[first])
-        query_P, row_P, most_P = (np.delete(values, first) for values in (query_P, row_P, most_P))
-        rest = np.flatnonzero(most_P > best.floor_N[query_P])
+        open_P = most_P > best.floor_N[query_P]
+        open_P[first] = False
+        rest = np.flatnonzero(open_P)
         self._compete(best, query_P[rest], row_P[rest])
 
     def _compete(self, best: Best, query_P: Ints, row_P: Ints) -> None:

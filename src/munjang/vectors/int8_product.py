@@ -21,7 +21,7 @@ ZERO = 128
 
 
 def product_with(right_DN: NDArray[np.int8]) -> Product:
-    """Return the product with this right side, which is laid out for the processor once; one thread a call, any number of calls at a time."""
+    """Return the product with this right side, which is laid out for the processor once; a call uses one thread."""
     import onnxruntime
     from onnx import TensorProto, helper, numpy_helper
 

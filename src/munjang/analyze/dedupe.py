@@ -1,0 +1,112 @@
+"""One collection → the rows to keep so that no two of them say nearly the same.
+
+Rows are walked in order: a row goes if it is at least as close as the threshold to a row that stays, and stays otherwise. So the first of
+a kind stays, every row that goes has its reason among those that stay, and no chain of small steps drags a different text away.
+
+Shapes: N rows of a block, K rows kept so far, D dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from munjang.analyze.alike import same_rows
+from munjang.errors import UsageError
+from munjang.types import Ints, Vectors
+from munjang.vectors.similarity import as_rows, prepared
+
+BLOCK = 1024
+"""Rows that are looked at together."""
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A row that goes, the row that stays in its stead, and their cosine."""
+
+    row: int
+    kept: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Deduped:
+    """What stays and what goes, both in order."""
+
+    kept: tuple[int, ...]
+    dropped: tuple[Dropped, ...]
+
+
+def dedupe(vectors: ArrayLike, *, texts: Sequence[str] | None = None, threshold: float = 0.95, block: int = BLOCK) -> Deduped:
+    """Return which rows to keep: the first of each kind.
+
+    Equal texts are of one kind whatever the threshold; without texts, equal vectors are.
+
+    >>> dedupe([[1, 0], [0, 1], [1, 0.01]]).kept
+    (0, 1)
+    """
+    rows_ND = as_rows(vectors, "vectors")
+    if texts is not None and len(texts) != len(rows_ND):
+        raise UsageError(f"texts: found {len(texts):,} for {len(rows_ND):,} vectors; expected one for each")
+    if block < 1:
+        raise UsageError(f"block is {block}; expected at least 1 row")
+    same = same_rows(texts, rows_ND)
+    first = np.array([group[0] for group in same], dtype=np.int64)
+    walk = _Walk(prepared(rows_ND[first], "cosine"), np.float32(threshold))
+    for start in range(0, len(first), block):
+        walk.step(slice(start, start + block))
+    instead, score = walk.instead, walk.score
+    dropped = []
+    for place, group in enumerate(same):
+        stays = int(first[instead[place]])
+        dropped += [Dropped(row, stays, min(1.0, float(score[place]))) for row in group if row != stays]
+    return Deduped(tuple(first[walk.kept].tolist()), tuple(sorted(dropped, key=lambda each: each.row)))
+
+
+class _Walk:
+    """The walk through distinct rows: which stay, and for every row the one that stays in its stead, itself if it does."""
+
+    def __init__(self, unit_ND: Vectors, threshold: np.float32) -> None:
+        self.unit_ND, self.threshold = unit_ND, threshold
+        self.instead: Ints = np.arange(len(unit_ND))
+        self.score: Vectors = np.ones(len(unit_ND), dtype=np.float32)
+        self.kept: Ints = np.empty(0, dtype=np.int64)
+
+    def step(self, rows: slice) -> None:
+        """Decide about the next rows."""
+        part_ND = self.unit_ND[rows]
+        where_N, best_N = self._nearest_kept(part_ND)
+        gone_N = best_N >= self.threshold
+        numbers_N = np.arange(rows.start, rows.start + len(part_ND))
+        self.instead[numbers_N[gone_N]] = where_N[gone_N]
+        self.score[numbers_N[gone_N]] = best_N[gone_N]
+        self._among_themselves(numbers_N[~gone_N])
+
+    def _nearest_kept(self, part_ND: Vectors) -> tuple[Ints, Vectors]:
+        where_N = np.zeros(len(part_ND), dtype=np.int64)
+        best_N = np.full(len(part_ND), -np.inf, dtype=np.float32)
+        for at in range(0, len(self.kept), BLOCK):
+            some_K = self.kept[at : at + BLOCK]
+            scores_NK = part_ND @ self.unit_ND[some_K].T
+            place_N = scores_NK.argmax(axis=1)
+            score_N = scores_NK[np.arange(len(part_ND)), place_N]
+            better_N = score_N > best_N
+            where_N[better_N], best_N[better_N] = some_K[place_N[better_N]], score_N[better_N]
+        return where_N, best_N
+
+    def _among_themselves(self, numbers_N: Ints) -> None:
+        """Let rows that no earlier block speaks against be dropped by the earlier ones of their own block."""
+        part_ND = self.unit_ND[numbers_N]
+        close_NN = part_ND @ part_ND.T
+        stays_N = np.zeros(len(numbers_N), dtype=bool)
+        for place, number in enumerate(numbers_N.tolist()):
+            scores = np.where(stays_N[:place], close_NN[place, :place], -np.inf)
+            nearest = int(scores.argmax()) if place else 0
+            if place and scores[nearest] >= self.threshold:
+                self.instead[number], self.score[number] = numbers_N[nearest], scores[nearest]
+            else:
+                stays_N[place] = True
+        self.kept = np.concatenate([self.kept, numbers_N[stays_N]])

@@ -1,0 +1,165 @@
+"""One collection → its pairs of nearly the same meaning, best first, and the groups they form.
+
+Every row is compared with every other, exactly, tile by tile: half of a square, since (i, j) and (j, i) are one pair. Only the best `top` pairs
+at or above the threshold are ever held, so memory is bounded however alike the rows are. Rows that are the very same are one row for
+this purpose; they are told apart as `same`, not as pairs, because n of them would make n² pairs that say nothing.
+
+Which rows to throw away is left to `dedupe`.
+
+Shapes: N rows, D dimensions, P candidate pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from munjang.analyze.alike import connected, same_rows, word_overlap, words_of
+from munjang.errors import UsageError
+from munjang.types import Ints, Vectors
+from munjang.vectors.similarity import as_rows, prepared
+
+TILE = 2048
+"""Rows and columns of scores held at once."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Rows a < b and the cosine of their vectors."""
+
+    a: int
+    b: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Mined:
+    """What was found in a collection."""
+
+    pairs: tuple[Pair, ...]
+    """Best first, equal scores by rows; of rows that are the same, only the first."""
+    same: tuple[tuple[int, ...], ...]
+    """Rows that are the very same, two or more each."""
+    cut: bool
+    """Whether there are more pairs at or above the threshold than were asked for."""
+
+    def groups(self) -> list[tuple[int, ...]]:
+        """Return the rows that pairs and sameness tie together, the largest group first."""
+        links = [(pair.a, pair.b) for pair in self.pairs]
+        return connected(links + [(group[0], other) for group in self.same for other in group[1:]])
+
+
+def mine(
+    vectors: ArrayLike,
+    *,
+    texts: Sequence[str] | None = None,
+    threshold: float = 0.8,
+    top: int = 100_000,
+    max_overlap: float | None = None,
+    tile: int = TILE,
+) -> Mined:
+    """Return the `top` best pairs of rows whose cosine is at least the threshold.
+
+    With `max_overlap`, pairs of texts that share a larger part of their words (Jaccard) do not count: what is left says the same in other
+    words. This needs `texts`, which also decide what is the very same; without them the vectors' bits do.
+
+    >>> mine([[1, 0], [0, 1], [3, 0.1]], threshold=0.9).pairs[0].b
+    2
+    """
+    rows_ND = as_rows(vectors, "vectors")
+    _check(len(rows_ND), texts, top, max_overlap, tile)
+    same = same_rows(texts, rows_ND)
+    first = np.array([group[0] for group in same], dtype=np.int64)
+    unit_ND = prepared(rows_ND[first] if len(first) < len(rows_ND) else rows_ND, "cosine")
+    best = _BestPairs(top, threshold, _overlap_filter(texts, first, max_overlap))
+    for at in range(0, len(unit_ND), tile):
+        for beside in range(at, len(unit_ND), tile):
+            best.offer(unit_ND[at : at + tile] @ unit_ND[beside : beside + tile].T, at, beside)
+    a_P, b_P, score_P = best.answer()
+    pairs = (Pair(a, b, score) for a, b, score in zip(first[a_P].tolist(), first[b_P].tolist(), score_P.tolist(), strict=True))
+    return Mined(tuple(pairs), tuple(group for group in same if len(group) > 1), best.cut)
+
+
+class _Keep:
+    """Says which pairs of rows count, one by one and only as far as needed."""
+
+    def __init__(self, texts: Sequence[str], first: Ints, limit: float) -> None:
+        self.limit = limit
+        self.words = cache(lambda row: words_of(texts[int(first[row])]))
+
+    def best(self, a_P: Ints, b_P: Ints, count: int) -> Ints:
+        """Return the places of the first `count` pairs that count."""
+        kept: list[int] = []
+        for place, (a, b) in enumerate(zip(a_P.tolist(), b_P.tolist(), strict=True)):
+            if word_overlap(self.words(a), self.words(b)) <= self.limit:
+                kept.append(place)
+                if len(kept) == count:
+                    break
+        return np.array(kept, dtype=np.int64)
+
+
+class _BestPairs:
+    """The best pairs so far."""
+
+    def __init__(self, top: int, threshold: float, keep: _Keep | None) -> None:
+        self.top, self.keep, self.cut = top, keep, False
+        self.floor = np.float32(threshold)
+        self.a_P, self.b_P = (np.empty(0, dtype=np.int64) for _ in range(2))
+        self.score_P = np.empty(0, dtype=np.float32)
+
+    def offer(self, scores_NM: Vectors, at: int, beside: int) -> None:
+        """Let the pairs of one tile compete; on the diagonal only those above it."""
+        flat = np.flatnonzero(scores_NM >= self.floor)
+        a_P, b_P = np.divmod(flat, scores_NM.shape[1])
+        if at == beside:
+            above = a_P < b_P
+            a_P, b_P = a_P[above], b_P[above]
+        if not len(a_P):
+            return
+        score_P = scores_NM[a_P, b_P]
+        # One more than asked for, so that it shows whether there were more.
+        if self.keep is None:
+            chosen = _largest(score_P, self.top + 1)
+        else:
+            order = np.lexsort((b_P, a_P, -score_P))
+            chosen = order[self.keep.best(a_P[order], b_P[order], self.top + 1)]
+        self._join(a_P[chosen] + at, b_P[chosen] + beside, score_P[chosen])
+
+    def answer(self) -> tuple[Ints, Ints, Vectors]:
+        """Return rows and scores, best first, equal scores by rows."""
+        order = np.lexsort((self.b_P, self.a_P, -self.score_P))[: self.top]
+        self.cut |= len(self.score_P) > self.top
+        return self.a_P[order], self.b_P[order], np.minimum(self.score_P[order], np.float32(1))
+
+    def _join(self, a_P: Ints, b_P: Ints, score_P: Vectors) -> None:
+        self.a_P, self.b_P = np.concatenate([self.a_P, a_P]), np.concatenate([self.b_P, b_P])
+        self.score_P = np.concatenate([self.score_P, score_P])
+        if len(self.score_P) > 2 * self.top:
+            kept = np.lexsort((self.b_P, self.a_P, -self.score_P))[: self.top]
+            self.a_P, self.b_P, self.score_P = self.a_P[kept], self.b_P[kept], self.score_P[kept]
+            self.cut = True
+            self.floor = self.score_P.min()
+
+
+def _largest(score_P: Vectors, count: int) -> NDArray[np.intp]:
+    """Return the places of the largest scores and of all that tie with the least of them."""
+    if len(score_P) <= count:
+        return np.arange(len(score_P))
+    return np.flatnonzero(score_P >= np.partition(score_P, len(score_P) - count)[len(score_P) - count])
+
+
+def _overlap_filter(texts: Sequence[str] | None, first: Ints, limit: float | None) -> _Keep | None:
+    return None if limit is None or texts is None else _Keep(texts, first, limit)
+
+
+def _check(rows: int, texts: Sequence[str] | None, top: int, max_overlap: float | None, tile: int) -> None:
+    if texts is not None and len(texts) != rows:
+        raise UsageError(f"texts: found {len(texts):,} for {rows:,} vectors; expected one for each")
+    if max_overlap is not None and texts is None:
+        raise UsageError("max_overlap: found no texts to count words in\n  hand over the texts too")
+    if top < 1 or tile < 1:
+        raise UsageError(f"top is {top} and tile is {tile}; expected at least 1 of each")

@@ -1,0 +1,40 @@
+"""What a search gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from munjang.library.store import Metadata
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Where a hit's score comes from. Ranks count from 1; None means that this part did not find it or was not asked."""
+
+    cosine: float | None
+    meaning_rank: int | None
+    bm25: float | None
+    words_rank: int | None
+    words: tuple[str, ...]
+    """Words of the query that stand in the passage."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A document that answers, and the passage of it that answers best."""
+
+    id: str
+    score: float
+    """Cosine; with hybrid the fused score; with a re-ranker its score."""
+    text: str
+    metadata: Metadata
+    start: int
+    stop: int
+    """The passage's place in the text, in characters."""
+    reranked: bool = False
+    explanation: Explanation | None = None
+
+    @property
+    def passage(self) -> str:
+        """The stretch of the text that was found."""
+        return self.text[self.start : self.stop]

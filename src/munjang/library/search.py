@@ -1,0 +1,109 @@
+"""A request → hits: rows are ranked, gathered into documents, read, and if wanted re-ranked.
+
+A document stands in the answer once, with its best passage. All reading happens in one snapshot, so an answer never mixes two commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from munjang.errors import DamagedFile
+from munjang.library.fuse import Hybrid
+from munjang.library.hits import Explanation, Hit
+from munjang.library.meaning import Meaning
+from munjang.library.ranking import Query, Ranked, rank_rows
+from munjang.library.rerank import rerank_hits
+from munjang.library.store import Place, Store
+from munjang.library.where import Condition
+from munjang.text.korean import Analyser, morphemes
+from munjang.types import Scorer
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is wanted of a search."""
+
+    k: int
+    where: Condition | None = None
+    hybrid: Hybrid | None = None
+    exact: bool | None = None
+    without: frozenset[str] = frozenset()
+    """Documents that are not wanted, by id."""
+    min_score: float | None = None
+    rerank: Scorer | None = None
+    rerank_depth: int = 50
+    """Documents that a re-ranker gets to see."""
+    budget_seconds: float | None = None
+    explain: bool = False
+
+
+def find(store: Store, meaning: Meaning, queries: Sequence[Query], texts: Sequence[str], request: Request) -> list[list[Hit]]:
+    """Return each query's hits, best first; `texts` are the questions as they were asked."""
+    k = request.k if request.rerank is None else max(request.k, request.rerank_depth)
+    with store.snapshot():
+        found = _documents(store, meaning, queries, request, k)
+        answers = [_hits(store, one) for one in found]
+        analyser = store.settings().analyser
+    if request.explain:
+        answers = [_explained(hits, one, query, analyser) for hits, one, query in zip(answers, found, queries, strict=True)]
+    if request.rerank is not None:
+        scorer, budget = request.rerank, request.budget_seconds
+        answers = [rerank_hits(text, hits, scorer, budget_seconds=budget) for text, hits in zip(texts, answers, strict=True)]
+    least = request.min_score
+    return [[hit for hit in hits if least is None or hit.score >= least][: request.k] for hits in answers]
+
+
+def _documents(store: Store, meaning: Meaning, queries: Sequence[Query], request: Request, k: int) -> list[list[tuple[Ranked, Place]]]:
+    """Return the k best documents of each query, each by its best passage; look deeper while passages of the same documents crowd the top."""
+    answers: list[list[tuple[Ranked, Place]]] = [[] for _ in queries]
+    pending = list(range(len(queries)))
+    depth = k + len(request.without)
+    while pending:
+        ranked = rank_rows(
+            store,
+            meaning,
+            [queries[i] for i in pending],
+            depth,
+            where=request.where,
+            hybrid=request.hybrid,
+            exact=request.exact,
+        )
+        places = store.places(sorted({each.row for one in ranked for each in one}))
+        for i, one in zip(pending, ranked, strict=True):
+            answers[i] = _best_passages(one, places, request.without)
+        enough = {i for i, one in zip(pending, ranked, strict=True) if len(answers[i]) >= k or len(one) < depth}
+        pending = [i for i in pending if i not in enough]
+        depth *= 4
+    return [answer[:k] for answer in answers]
+
+
+def _best_passages(ranked: Sequence[Ranked], places: dict[int, Place], without: frozenset[str]) -> list[tuple[Ranked, Place]]:
+    best: dict[str, tuple[Ranked, Place]] = {}
+    for each in ranked:
+        place = places.get(each.row)
+        if place is not None and place.id not in without:
+            best.setdefault(place.id, (each, place))
+    return list(best.values())
+
+
+def _hits(store: Store, found: Sequence[tuple[Ranked, Place]]) -> list[Hit]:
+    documents = store.get([place.id for _, place in found])
+    hits = []
+    for ranked, place in found:
+        document = documents.get(place.id)
+        if document is None or not 0 <= place.start <= place.stop <= len(document.text):
+            raise DamagedFile(f"{store.name}: passage {place.row} has no place in its document\n  run munjang check")
+        hits.append(Hit(document.id, ranked.score, document.text, document.metadata, place.start, place.stop))
+    return hits
+
+
+def _explained(hits: Sequence[Hit], found: Sequence[tuple[Ranked, Place]], query: Query, analyser: str) -> list[Hit]:
+    return [replace(hit, explanation=_explanation(hit, ranked, query, analyser)) for hit, (ranked, _) in zip(hits, found, strict=True)]
+
+
+def _explanation(hit: Hit, ranked: Ranked, query: Query, analyser: str) -> Explanation:
+    known: Analyser = "kiwi" if analyser == "kiwi" else "bigrams"
+    present = set(morphemes(hit.passage, analyser=known)) if query.words else set()
+    words = tuple(word for word in dict.fromkeys(query.words) if word in present)
+    return Explanation(ranked.cosine, ranked.meaning_rank, ranked.bm25, ranked.words_rank, words)
