@@ -20,6 +20,7 @@ _HOMES = {
     "TokenVectors": "munjang.models.encoded",
     "CrossEncoder": "munjang.models.cross_encoder",
     "TruncationWarning": "munjang.models.long_text",
+    "Library": "munjang.library.library",
     "MunjangError": "munjang.errors",
     "similarity": "munjang.vectors.similarity",
     "similarity_pairwise": "munjang.vectors.similarity",
@@ -32,6 +33,7 @@ __all__ = ["__version__", *_HOMES]
 
 if TYPE_CHECKING:
     from munjang.errors import MunjangError as MunjangError
+    from munjang.library.library import Library as Library
     from munjang.models.cross_encoder import CrossEncoder as CrossEncoder
     from munjang.models.encoded import Encoded as Encoded
     from munjang.models.encoded import TokenVectors as TokenVectors

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.cli.data_files import NOUNS, PAIRS, write_beir, write_korsts, write_pairs, write_sts
+from tests.cli.doc_pages import run_lines, write_shown_files
 
 from munjang.evaluate.datasets.read import ReadOptions, read_scored_pairs
 from munjang.evaluate.sts import evaluate_sts
@@ -228,14 +228,6 @@ def test_every_line_of_the_documentation_works(
     monkeypatch.setattr(registry, "_in_package", lambda name: tiny if name == tiny.name else None)
     monkeypatch.setattr(registry, "_default", lambda: tiny)
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs/evaluate.md").read_text(encoding="utf-8")
-    for name, content in re.findall(r"^`(\S+)`:\n\n```text\n(.*?)```", text, flags=re.DOTALL | re.MULTILINE):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(content, encoding="utf-8")
-    lines = [line for block in re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL) for line in block.splitlines()]
-    assert len(lines) >= 12
-    for line in lines:
-        wanted = int(line.partition("# exit ")[2][:1] or 0)
-        outcome = munjang(*shlex.split(line, comments=True)[1:])
-        assert outcome.code == wanted, f"{line}: {outcome.err}"
-        assert outcome.out or wanted, line
+    page = ROOT / "docs/evaluate.md"
+    write_shown_files(page, tmp_path)
+    assert run_lines(page, munjang) >= 12

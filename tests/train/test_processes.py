@@ -1,4 +1,4 @@
-"""Two processes with half the batch each take the steps of one process with the whole."""
+"""Two processes with half the batch each take the steps of one process with the whole; started by hand, and by accelerate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from munjang.train import train
-from munjang.train.recipe import make_recipe
+from munjang.train.recipe import make_recipe, read_recipe
 
 RUN = """
 import json, sys
@@ -24,6 +24,30 @@ from munjang.train.recipe import make_recipe
 for values, folder in json.loads(sys.argv[1]):
     train(make_recipe(values, folder=Path(folder)))
 """
+
+
+RECIPE = """
+output = "one"
+
+[model]
+dropout = 0.0
+scratch = { vocabulary = 200, layers = 2, width = 32, heads = 2, inner = 64, positions = 64 }
+
+[[stage]]
+objective = "in_batch"
+steps = 5
+batch_size = 14
+learning_rate = 1e-3
+
+[[stage.data]]
+path = "pairs.tsv"
+texts = ["sentence1", "sentence2"]
+"""
+
+
+def _losses(folder: Path) -> list[float]:
+    lines = (folder / "training" / "log.jsonl").read_text().splitlines()
+    return [entry["loss"] for entry in map(json.loads, lines) if "loss" in entry]
 
 
 def _port() -> int:
@@ -73,9 +97,25 @@ def test_the_loss_curve_is_that_of_one_process_with_the_whole_batch(pairs_file: 
         train(make_recipe(values, folder=folder))
     _launch(runs[2], 2)
     for name in stages:
-        curves = []
-        for count in (1, 2):
-            lines = (folder / f"{name}-{count}" / "training" / "log.jsonl").read_text().splitlines()
-            curves.append([entry["loss"] for entry in map(json.loads, lines) if "loss" in entry])
+        curves = [_losses(folder / f"{name}-{count}") for count in (1, 2)]
         assert len(curves[0]) == 9
         assert np.allclose(curves[0], curves[1], atol=1e-5), name
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="gloo is tested on POSIX")
+def test_accelerate_launches_the_command_in_two_processes(pairs_file: Path) -> None:
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    folder = pairs_file.parent
+    (folder / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+    train(read_recipe(folder / "recipe.toml"))
+    # as `accelerate launch` does; it has no other name for processes of its own on CPUs than that of several GPUs
+    launch = [sys.executable, "-W", "ignore", "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
+    given = ["--main_process_port", str(_port()), "-m", "munjang.cli.main", "train", "recipe.toml", "-o", "two", "--json"]
+    # a home of its own: a default configuration of the user's would change what is launched
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "HF_HOME": str(folder / "home"), "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run([*launch, *given], cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    # one process tells, the other is silent
+    assert json.loads(done.stdout)["steps"] == 5
+    assert done.stderr.count("2 processes train together") == 1
+    assert np.allclose(_losses(folder / "one"), _losses(folder / "two"), atol=1e-5)

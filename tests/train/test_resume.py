@@ -41,10 +41,7 @@ elif point == "step":
     loop.Stepper.run = dying(loop.Stepper.run)
 elif point == "tell":
     def telling(self, step, real=loop.Stepper.run):
-        global seen
-        if seen == 0:
-            print("begun", flush=True)
-        seen += 1
+        print("step", flush=True)
         return real(self, step)
     loop.Stepper.run = telling
 train(make_recipe(values, folder=Path(folder)), resume=resume)
@@ -101,34 +98,39 @@ def test_ten_random_kills_in_two_hundred_steps(pairs_file: Path, recipe_values: 
     folder = pairs_file.parent
     values = _values(recipe_values, "whole")
     values["stage"][0]["steps"] = 200
-    started = _started(values, folder, False)
-    at = time.monotonic()
-    assert started.wait() == 0
-    whole = time.monotonic() - at
+    with _started(values, folder, False) as child:
+        _wait_for_steps(child, 1, folder)
+        at = time.monotonic()
+        _wait_for_steps(child, 199, folder)
+        pace = (time.monotonic() - at) / 199
+        child.communicate()
     expected = {name: sha256_of(folder / "whole" / name) for name in ("model.safetensors", "training/log.jsonl")}
     values["output"] = "broken"
+    checkpoints = folder / "broken" / "training" / "checkpoints"
     writing = 0
     reached = []
     for number in range(10):
-        # from the first step on, so that the child dies while it trains and not while it imports
-        child = _started(values, folder, number > 0)
-        time.sleep(chance.uniform(0, whole / 8))
-        child.kill()
-        assert child.wait() == -signal.SIGKILL
-        checkpoints = folder / "broken" / "training" / "checkpoints"
+        with _started(values, folder, number > 0) as child:
+            # counted in steps, so that it dies while it trains on any machine; then anywhere in a step or in writing a checkpoint
+            _wait_for_steps(child, chance.randint(1, 18), folder)
+            time.sleep(chance.uniform(0, 2 * pace))
+            child.kill()
+            assert child.wait() == -signal.SIGKILL
         writing += any(checkpoints.glob(".partial-*"))
-        reached.append(max((path.name for path in checkpoints.glob("stage-*")), default="nothing"))
-    print(f"unbroken {whole:.1f} s; {writing} of 10 kills while a checkpoint was written; newest checkpoint after each: {reached}")
+        reached.append(max((path.name for path in checkpoints.glob("stage-*")), default="none"))
+    print(f"{1000 * pace:.0f} ms a step; {writing} of 10 kills hit a checkpoint being written; newest checkpoint after each: {reached}")
     train(make_recipe(values, folder=folder), resume=True)
     for name, checksum in expected.items():
         assert sha256_of(folder / "broken" / name) == checksum, name
 
 
 def _started(values: dict[str, Any], folder: Path, resume: bool) -> subprocess.Popen[bytes]:
-    """Start a training in a process of its own and return when its first step begins."""
     argument = json.dumps([values, str(folder), resume, "tell", 0])
-    child = subprocess.Popen([sys.executable, "-W", "ignore", "-c", RUN, argument], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    with (folder / "errors.txt").open("wb") as errors:
+        return subprocess.Popen([sys.executable, "-W", "ignore", "-c", RUN, argument], stdout=subprocess.PIPE, stderr=errors)
+
+
+def _wait_for_steps(child: subprocess.Popen[bytes], count: int, folder: Path) -> None:
     assert child.stdout is not None
-    with child.stdout:
-        assert child.stdout.readline() == b"begun\n"
-    return child
+    for _ in range(count):
+        assert child.stdout.readline() == b"step\n", (folder / "errors.txt").read_text()

@@ -1,7 +1,7 @@
 """One collection → its pairs of nearly the same meaning, best first, and the groups they form.
 
-Every row is compared with every other, exactly, tile by tile: half of a square, since (i, j) and (j, i) are one pair. Only the best `top` pairs
-at or above the threshold are ever held, so memory is bounded however alike the rows are. Rows that are the very same are one row for
+Every row is compared with every other, exactly, tile by tile: half of a square, since (i, j) and (j, i) are one pair. Only the best `top`
+pairs at or above the threshold are ever held, so memory is bounded however alike the rows are. Rows that are the very same are one row for
 this purpose; they are told apart as `same`, not as pairs, because n of them would make n² pairs that say nothing.
 
 Which rows to throw away is left to `dedupe`.
@@ -76,9 +76,12 @@ def mine(
     first = np.array([group[0] for group in same], dtype=np.int64)
     unit_ND = prepared(rows_ND[first] if len(first) < len(rows_ND) else rows_ND, "cosine")
     best = _BestPairs(top, threshold, _overlap_filter(texts, first, max_overlap))
+    scores = np.empty(min(tile, len(unit_ND)) ** 2, dtype=np.float32)
     for at in range(0, len(unit_ND), tile):
         for beside in range(at, len(unit_ND), tile):
-            best.offer(unit_ND[at : at + tile] @ unit_ND[beside : beside + tile].T, at, beside)
+            a_ND, b_MD = unit_ND[at : at + tile], unit_ND[beside : beside + tile]
+            scores_NM = scores[: len(a_ND) * len(b_MD)].reshape(len(a_ND), len(b_MD))
+            best.offer(np.matmul(a_ND, b_MD.T, out=scores_NM), at, beside)
     a_P, b_P, score_P = best.answer()
     pairs = (Pair(a, b, score) for a, b, score in zip(first[a_P].tolist(), first[b_P].tolist(), score_P.tolist(), strict=True))
     return Mined(tuple(pairs), tuple(group for group in same if len(group) > 1), best.cut)

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from munjang.cli.data_options import ScaleOption
 from munjang.cli.options import JsonOption, ModelOption, examples, new_app
 from munjang.cli.show import emit, note, print_table
+from munjang.errors import UsageError
 
 app = new_app()
 
@@ -27,14 +29,19 @@ def ablate(
     model: ModelOption = None,
     scratch_layers: Annotated[int | None, typer.Option(min=1, help="Train from nothing, with so many layers.")] = None,
     scratch_width: Annotated[int, typer.Option(min=8, help="With --scratch-layers: the width.")] = 128,
+    scale: ScaleOption = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each cell.")] = 3,
     limit: Annotated[int | None, typer.Option(min=1, help="Rows of each training file to use.")] = None,
-    epochs: Annotated[int, typer.Option(min=1)] = 1,
-    batch_size: Annotated[int, typer.Option(min=1)] = 16,
-    learning_rate: Annotated[float, typer.Option(min=0.0)] = 2e-5,
+    epochs: Annotated[int, typer.Option(min=1, help="Times through the data.")] = 1,
+    steps: Annotated[int | None, typer.Option(min=1, help="Stop each run after so many steps.")] = None,
+    batch_size: Annotated[int, typer.Option(min=1, help="Rows of a step.")] = 16,
+    learning_rate: Annotated[float, typer.Option(help="The highest learning rate of a run.")] = 2e-5,
     as_json: JsonOption = False,
 ) -> None:
-    """Train with 3 poolings × 2 objectives and 7 concatenations, over several seeds, and print one table."""
+    """Compare poolings, objectives and concatenations, as the paper's Table 6 does.
+
+    Trains with 3 poolings × 2 objectives and 7 concatenations, over several seeds, and prints one table.
+    """
     from munjang.train import missing_extra
 
     try:
@@ -46,17 +53,18 @@ def ablate(
         raise missing_extra(error) from error
     from munjang.models.registry import resolve
 
-    def source(path: Path | None) -> DataSource | None:
-        return None if path is None else DataSource(path=str(path.absolute()), limit=limit)
-
+    if output.exists() and not output.is_dir():
+        raise UsageError(f"{output}: is a file, expected a folder to write the table to")
+    if model is not None and scratch_layers is not None:
+        raise UsageError("--model and --scratch-layers together, expected one of them")
     scratch = None if scratch_layers is None else ScratchRecipe(layers=scratch_layers, width=scratch_width)
     plan = AblationPlan(
         model=ModelRecipe(scratch=scratch) if scratch is not None else ModelRecipe(base=str(resolve(model).path)),
-        test=DataSource(path=str(test.absolute())),
-        nli=source(nli),
-        sts=source(sts),
+        test=DataSource(path=str(test), label_range=scale),
+        nli=None if nli is None else DataSource(path=str(nli), limit=limit),
+        sts=None if sts is None else DataSource(path=str(sts), label_range=scale, limit=limit),
         seeds=seeds,
-        stage={"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate},
+        stage={"epochs": epochs, "steps": steps, "batch_size": batch_size, "learning_rate": learning_rate},
     )
     ablation = run_ablation(plan, said=note)
     ablation.write(output)

@@ -1,7 +1,7 @@
 """`munjang evaluate`: a model and a labelled data set → scores with intervals. One sub-command per task.
 
-The tasks over rows are here, those over a corpus in `evaluate_search.py`. A command reads the file, hands the rows to `evaluate/`, and
-shows what comes back; no number is computed here.
+The tasks over rows are here and in `evaluate_nli.py`, those over a corpus in `evaluate_search.py`. A command reads the file, hands the rows
+to `evaluate/`, and shows what comes back; no number is computed here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from munjang.cli import evaluate_search
+from munjang.cli import evaluate_nli, evaluate_search
 from munjang.cli.data_options import (
     ColumnOption,
     FileArgument,
@@ -26,8 +26,8 @@ from munjang.cli.data_options import (
     tell,
 )
 from munjang.cli.options import ComputeOption, JsonOption, ModelOption, OutputOption, examples, new_app
-from munjang.cli.scores import check_output, deliver, print_nli, print_pairs, print_scores, print_sts
-from munjang.errors import InputError, UsageError
+from munjang.cli.scores import check_output, deliver, print_pairs, print_scores, print_sts
+from munjang.errors import UsageError
 
 TASKS = ("sts", "pairs", "nli", "triplets", "retrieval", "rerank", "clustering", "translation")
 
@@ -73,11 +73,12 @@ def sts(
     """Correlate similarities with people's scores.
 
     Cosine, dot product and two distances, each by Pearson and Spearman; cosine per genre where the file has genres; the pairs that the
-    model gets most wrong.
+    model gets most wrong. Of a cross-encoder, Pearson and Spearman of its score.
     """
-    from munjang.cli.watched import load_watched
+    from munjang.cli.watched import load_scorer, load_watched
     from munjang.evaluate.datasets.read import read_scored_pairs
     from munjang.evaluate.sts import evaluate_sts
+    from munjang.evaluate.sts_scores import evaluate_sts_scores
 
     check_output(output)
     with located(file, split=split) as path:
@@ -85,6 +86,13 @@ def sts(
     tell(data)
     low, high = data.scale or (0.0, 1.0)
     cut = None if same_at is None else (same_at - low) / (high - low)
+    scorer = load_scorer(model, compute=compute)
+    if scorer is not None:
+        correlations = evaluate_sts_scores(scorer, data.rows, resamples=resamples)
+        deliver({**correlations.to_json(), "model": scorer.name, **facts_of(data)}, output=output, as_json=as_json)
+        if not as_json:
+            print_scores(correlations.scores, correlations.ci95)
+        return
     encoder = load_watched(model, compute=compute)
     found = evaluate_sts(encoder, data.rows, worst=worst, binary_at=cut, resamples=resamples)
     deliver({**found.to_json(), "model": encoder.name, **facts_of(data)}, output=output, as_json=as_json)
@@ -127,47 +135,7 @@ def pairs(
         print_pairs(found)
 
 
-@app.command(epilog=examples("munjang evaluate nli dev.tsv --predictions predicted.txt"))
-def nli(
-    file: FileArgument,
-    predictions: Annotated[str | None, typer.Option(help="Labels predicted elsewhere, one a line, in the file's order.")] = None,
-    model: ModelOption = None,
-    layout: LayoutOption = None,
-    column: ColumnOption = None,
-    split: SplitOption = "test",
-    skip_bad: SkipBadOption = False,
-    resamples: ResamplesOption = 10_000,
-    output: OutputOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Score predicted inference labels.
-
-    Accuracy, macro F1 and how entailment, neutral and contradiction are confused.
-    Rows without a gold label ("-") are left out and have no line in the predictions.
-    """
-    from munjang.evaluate.datasets.opened import whole_text
-    from munjang.evaluate.datasets.read import read_labelled_pairs
-    from munjang.evaluate.nli import score_nli
-
-    if predictions is None or model is not None:
-        raise UsageError(
-            "a sentence encoder gives vectors, not labels: nli needs a cross-encoder or another classifier\n"
-            '  Munjang does not run them yet (training with kind = "cross" will make them); '
-            "score labels predicted elsewhere with --predictions FILE"
-        )
-    check_output(output)
-    with located(file, split=split) as path:
-        data = read_labelled_pairs(path, read_options(layout=layout, columns=column, skip_bad=skip_bad))
-    tell(data)
-    predicted = [line.strip() for line in whole_text(predictions).strip().splitlines()]
-    if len(predicted) != len(data) or not predicted:
-        raise InputError(
-            f"{predictions}: {len(predicted):,} predictions, expected {len(data):,}, one for each labelled row of {data.source}"
-        )
-    found = score_nli(predicted, [row.label for row in data.rows], resamples=resamples)
-    deliver({**found.to_json(), **facts_of(data)}, output=output, as_json=as_json)
-    if not as_json:
-        print_nli(found)
+evaluate_nli.add_to(app)
 
 
 @app.command(epilog=examples("munjang evaluate triplets triplets.jsonl --model my-model"))

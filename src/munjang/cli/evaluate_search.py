@@ -17,6 +17,7 @@ from munjang.errors import UsageError
 
 if TYPE_CHECKING:
     from munjang.evaluate.datasets.rows import RetrievalTask
+    from munjang.types import Scorer
 
 CorpusArgument = Annotated[
     Path, typer.Argument(metavar="DIR", help="A BEIR folder, the Cranfield folder or a SQuAD JSON file (KorQuAD, TyDiQA).")
@@ -36,7 +37,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(
         epilog=examples(
             "munjang evaluate rerank scifact --run bm25.trec --model my-model",
-            "munjang evaluate rerank scifact --first small-model --model my-model",
+            "munjang evaluate rerank scifact --first small-model --model my-cross-encoder",
         )
     )(rerank)
 
@@ -99,9 +100,9 @@ def rerank(
     """Put a first run into a model's order.
 
     Every number before and after, and whether the gain is real.
-    The order is by cosine of the sentence encoder --model; documents below --depth keep their places.
+    The order is by the score of a cross-encoder, or by cosine of a sentence encoder; documents below --depth keep their places.
     """
-    from munjang.cli.watched import load_for_search
+    from munjang.cli.watched import load_for_search, load_scorer
     from munjang.evaluate.cosine_scorer import cosine_scorer
     from munjang.evaluate.datasets.trec import read_run
     from munjang.evaluate.ranking import DEFAULT_CUTS, Run
@@ -120,10 +121,15 @@ def rerank(
     else:
         queries, documents = load_for_search(first, compute=compute)
         before = search_task(documents, task, k=max(depth, *cuts), query_encoder=queries)
-    queries, documents = load_for_search(model, compute=compute)
-    scorer = cosine_scorer(documents, task, before, depth=depth, query_encoder=queries)
+    scorer: Scorer
+    cross = load_scorer(model, compute=compute)
+    if cross is not None:
+        name, scorer = cross.name, cross
+    else:
+        queries, documents = load_for_search(model, compute=compute)
+        name, scorer = queries.name, cosine_scorer(documents, task, before, depth=depth, query_encoder=queries)
     found = evaluate_rerank(scorer, task, before, depth=depth, cuts=cuts, resamples=resamples)
-    source = {"model": queries.name, "first": str(run.name if run else first), "file": task.source, "layout": task.layout}
+    source = {"model": name, "first": str(run.name if run else first), "file": task.source, "layout": task.layout}
     deliver({**found.to_json(), **source}, output=output, as_json=as_json)
     if not as_json:
         print_rerank(found)

@@ -8,8 +8,11 @@ from typing import Annotated, Literal
 
 import typer
 
+from munjang.cli.data_options import ColumnOption, LayoutOption, SkipBadOption, read_options, tell
 from munjang.cli.options import ComputeOption, JsonOption, ModelOption, examples, new_app
+from munjang.cli.scores import check_output
 from munjang.cli.show import emit, print_facts
+from munjang.errors import InputError
 
 app = new_app()
 
@@ -25,6 +28,9 @@ def mine(
     output: Annotated[Path, typer.Option("--output", "-o", help="Triplets, as .jsonl, .tsv or .csv.")],
     corpus: Annotated[str | None, typer.Option(help="Texts to choose negatives from; without it, the other pairs' second texts.")] = None,
     model: ModelOption = None,
+    layout: LayoutOption = None,
+    column: ColumnOption = None,
+    skip_bad: SkipBadOption = False,
     negatives: Annotated[int, typer.Option(min=1, help="Negatives for each pair.")] = 1,
     first_rank: Annotated[int, typer.Option(min=0, help="Leave out the nearest so many.")] = 0,
     last_rank: Annotated[int, typer.Option(min=1, help="Look no further than this rank.")] = 50,
@@ -37,16 +43,18 @@ def mine(
     compute: ComputeOption = "float32",
     as_json: JsonOption = False,
 ) -> None:
-    """Find hard negatives: texts that a model takes for answers and that are not.
+    """Find hard negatives for pairs of texts.
 
-    Margins keep out false negatives: texts so near that they are probably right too.
+    A hard negative is a text that the model takes for an answer and that is none. Margins keep out false negatives: texts so near that
+    they are probably right too.
     """
-    from munjang.cli.watched import Watched
+    from munjang.cli.watched import load_watched
     from munjang.evaluate.datasets import read_text_pairs
-    from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.text.readers import read_texts
-    from munjang.train.mine import MineOptions, mine_negatives, write_triplets
+    from munjang.train.mine import MineOptions, check_format, mine_negatives, write_triplets
 
+    check_output(output)
+    check_format(output)
     options = MineOptions(
         negatives=negatives,
         first_rank=first_rank,
@@ -58,9 +66,15 @@ def mine(
         sampling=sampling,
         seed=seed,
     )
-    rows = read_text_pairs(pairs).rows
+    data = read_text_pairs(pairs, read_options(layout=layout, columns=column, skip_bad=skip_bad))
+    tell(data)
     texts = None if corpus is None else [record.text for record in read_texts(corpus)]
-    mined = mine_negatives(Watched(SentenceEncoder.load(model, compute=compute)), rows, texts, options=options)
+    mined = mine_negatives(load_watched(model, compute=compute), data.rows, texts, options=options)
+    if not mined.triplets:
+        raise InputError(
+            f"{pairs}: none of the {mined.pairs:,} pairs has a negative within the ranks, margins and scores; nothing was written\n"
+            "  widen them, or name a larger corpus"
+        )
     written = write_triplets(mined.triplets, output)
     facts = {name: value for name, value in asdict(mined).items() if name != "triplets"}
     if as_json:

@@ -19,7 +19,7 @@ app = new_app()
         "munjang train recipe.toml",
         "munjang train recipe.toml --set seed=7 --set stage.0.epochs=2 -o models/second",
         "munjang train recipe.toml --resume",
-        "accelerate launch --cpu --num_processes 2 -m munjang.cli.main train recipe.toml",
+        "accelerate launch --multi_gpu --num_processes 2 -m munjang.cli.main train recipe.toml",
     )
 )
 def train(
@@ -30,9 +30,10 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted training stopped.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Train a model by a recipe; Ctrl-C or worse loses nothing that --resume cannot take up.
+    """Train a model by a recipe.
 
-    The finished folder loads in Munjang and in sentence-transformers; beside the weights it holds a model card (README.md) and a report.
+    After Ctrl-C or worse, --resume takes it up at the last checkpoint. The finished folder loads in Munjang and in sentence-transformers;
+    beside the weights it holds a model card (README.md) and a report.
     """
     from munjang.train import missing_extra
     from munjang.train import train as run

@@ -1,4 +1,4 @@
-"""A model that shows a progress bar while it encodes, for `evaluate`, whose tasks only know the `Encoder` protocol."""
+"""A model that shows a progress bar while it works, for `evaluate`, whose tasks only know the `Encoder` and `Scorer` protocols."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Literal
 from munjang.types import Vectors
 
 if TYPE_CHECKING:
+    from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.sentence_encoder import SentenceEncoder
 
 QUERY = ("query",)
 DOCUMENT = ("document", "passage", "corpus")
+SHOWN_PAIRS = 1_000
+"""Fewer pairs than this are scored too soon for a progress bar."""
 
 
 class Watched:
@@ -40,6 +43,38 @@ class Watched:
         """Return one row per text."""
         vectors: Vectors = self.model.encode(texts, prompt_name=self._prompt_name, progress=True)
         return vectors
+
+
+class WatchedScorer:
+    """A Scorer over a loaded cross-encoder."""
+
+    def __init__(self, model: CrossEncoder) -> None:
+        self.model = model
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    def predict(self, pairs: Sequence[tuple[str, str]], /) -> Vectors:
+        """Return one score, or one row of label scores, per pair."""
+        return self.model.predict(pairs, progress=len(pairs) >= SHOWN_PAIRS)
+
+
+def load_scorer(name: str | None, *, compute: Literal["float32", "int8"] = "float32") -> WatchedScorer | None:
+    """Load a model if it is a cross-encoder; None where it is an encoder of sentences."""
+    import warnings
+
+    from munjang.engine.folder import read_folder
+    from munjang.models.cross_encoder import CrossEncoder
+    from munjang.models.registry import resolve
+
+    path = resolve(name).path
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # which pooling a plain folder means is asked when it is loaded
+        if read_folder(path).kind != "cross":
+            return None
+    return WatchedScorer(CrossEncoder.load(name if name is not None else path, compute=compute))
 
 
 def load_watched(name: str | None, *, compute: Literal["float32", "int8"] = "float32") -> Watched:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from munjang.errors import MissingExtra
 from munjang.library.cache_file import read_cache, write_cache
@@ -33,35 +34,63 @@ class Graph:
     rows_G: Ints
     tuning: Tuning
 
-    def search(self, matrix: Matrix, queries_ND: Vectors, k: int, *, among_P: Ints | None = None) -> list[tuple[Vectors, Ints]]:
+
+@dataclass(frozen=True, eq=False)
+class FittedGraph:
+    """A graph beside a matrix that may be younger: what of the one stands where in the other."""
+
+    graph: Graph
+    matrix: Matrix
+    position_G: Ints
+    """The position of each of the graph's rows in the matrix; −1 for a row that is gone."""
+    fresh_P: Ints
+    """Positions of rows that the graph does not know."""
+
+    def stale(self) -> bool:
+        """Say whether too much has changed since the graph was built."""
+        changed = len(self.fresh_P) + int((self.position_G < 0).sum())
+        return changed > self.graph.tuning.stale_part * max(1, len(self.matrix))
+
+    def search(self, queries_ND: Vectors, k: int, *, among_P: Ints | None = None) -> list[tuple[Vectors, Ints]]:
         """Return for each query up to k scores and row numbers, best first, probably the best there are."""
-        allowed_P = among_P if among_P is not None else matrix.alive_P
-        known_P = matrix.positions(self.rows_G)
-        fresh_P = np.setdiff1d(np.arange(len(matrix.rows_M)) if allowed_P is None else allowed_P, known_P, assume_unique=True)
-        usable = None if allowed_P is None and len(known_P) == len(self.rows_G) else _mask(self.rows_G, matrix, allowed_P)
-        proposed = self._proposed(queries_ND, k, usable)
+        fresh_P = self.fresh_P if among_P is None else np.intersect1d(self.fresh_P, among_P, assume_unique=True)
+        proposed = self._proposed(queries_ND, k, self._usable(among_P))
         answers = []
         for query_D, labels in zip(queries_ND, proposed, strict=True):
-            found_P = matrix.positions(np.sort(self.rows_G[labels[labels >= 0]]))
-            candidates_P = np.union1d(found_P, fresh_P)
-            scores_1K, rows_1K = matrix.search(query_D[None], k, among_P=candidates_P)
-            answers.append((scores_1K[0], rows_1K[0]))
+            found_P = self.position_G[labels[labels >= 0]]
+            candidates_P = np.sort(np.concatenate([found_P[found_P >= 0], fresh_P]))
+            scores = self.matrix.take(candidates_P) @ query_D
+            best = np.lexsort((candidates_P, -scores))[:k]
+            answers.append((scores[best], self.matrix.rows_M[candidates_P[best]]))
         return answers
 
-    def stale(self, matrix: Matrix) -> bool:
-        """Say whether too much has changed since the graph was built."""
-        known = len(matrix.positions(self.rows_G))
-        return len(matrix) - known + len(self.rows_G) - known > self.tuning.stale_part * max(1, len(matrix))
+    def _usable(self, among_P: Ints | None) -> NDArray[np.bool_] | None:
+        """Return which of the graph's rows may be proposed; None when all may."""
+        if among_P is None:
+            return None if (self.position_G >= 0).all() else self.position_G >= 0
+        allowed = np.zeros(len(self.matrix.rows_M) + 1, dtype=np.bool_)  # the last place is that of position −1
+        allowed[among_P] = True
+        return allowed[self.position_G]
 
-    def _proposed(self, queries_ND: Vectors, k: int, usable: Any) -> Ints:
+    def _proposed(self, queries_ND: Vectors, k: int, usable: NDArray[np.bool_] | None) -> Ints:
         faiss = _faiss()
-        width = max(self.tuning.graph_width_searching, 2 * k * _CANDIDATES)
+        width = max(self.graph.tuning.graph_width_searching, 2 * k * _CANDIDATES)
         parameters = faiss.SearchParametersHNSW(efSearch=width)
         if usable is not None:
-            selector = faiss.IDSelectorBitmap(np.packbits(usable, bitorder="little"))
-            parameters = faiss.SearchParametersHNSW(efSearch=width, sel=selector)
-        labels: Ints = self.index.search(queries_ND, min(k * _CANDIDATES, len(self.rows_G)), params=parameters)[1]
+            bits = np.packbits(usable, bitorder="little")
+            parameters = faiss.SearchParametersHNSW(efSearch=width, sel=faiss.IDSelectorBitmap(bits))
+        wanted = min(k * _CANDIDATES, len(self.graph.rows_G))
+        labels: Ints = self.graph.index.search(queries_ND, wanted, params=parameters)[1]
         return labels
+
+
+def fit_graph(graph: Graph, matrix: Matrix) -> FittedGraph:
+    """Lay a graph beside a matrix."""
+    known_P = matrix.positions(graph.rows_G)
+    position_G = np.full(len(graph.rows_G), -1, dtype=np.int64)
+    position_G[np.isin(graph.rows_G, matrix.rows_M[known_P], assume_unique=True)] = known_P
+    alive_P = np.arange(len(matrix.rows_M)) if matrix.alive_P is None else matrix.alive_P
+    return FittedGraph(graph, matrix, position_G, np.setdiff1d(alive_P, known_P, assume_unique=True))
 
 
 def build_graph(matrix: Matrix, tuning: Tuning) -> Graph:
@@ -93,11 +122,6 @@ def save_graph(folder: Path, belongs_to: Mapping[str, str | int], graph: Graph) 
         write_cache(folder / FILE, belongs_to, {"index": [_faiss().serialize_index(graph.index)], "rows": [graph.rows_G]})
     except OSError:
         pass
-
-
-def _mask(rows_G: Ints, matrix: Matrix, allowed_P: Ints | None) -> Any:
-    allowed = matrix.rows_M if allowed_P is None else matrix.rows_M[allowed_P]
-    return np.isin(rows_G, allowed, assume_unique=True)
 
 
 def _faiss() -> Any:

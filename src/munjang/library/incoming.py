@@ -78,6 +78,11 @@ def checked_id(id: str, *, limits: Limits = LIMITS) -> str:
     return id
 
 
+def storable(id: str) -> bool:
+    """Say whether a document could have this id at all."""
+    return "\x00" not in id and not any("\ud800" <= ch <= "\udfff" for ch in id)
+
+
 def _metadata(metadata: Mapping[str, Any], limits: Limits) -> Metadata:
     cleaned: Metadata = {_key(key): _cleaned(value, 1) for key, value in metadata.items()}
     size = len(json.dumps(cleaned, ensure_ascii=False).encode())

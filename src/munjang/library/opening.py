@@ -27,11 +27,11 @@ def open_store(path: str | Path, create_with: Settings | None) -> tuple[Store, P
     return SqliteStore.open(path, create_with=create_with), path.with_name(path.name + ".cache")
 
 
-def settings_for(encoder: Encoder, *, analyser: Analyser | None, passage_characters: int | None) -> Settings:
+def settings_for(encoder: Encoder, *, analyser: Analyser | None = None, passage_characters: int | None = None) -> Settings:
     """Return the settings of a new library; passages are as long as the model reads, if it says how long that is."""
     if analyser is not None:
         split_by(analyser)
-    characters = passage_characters or _characters_for(encoder)
+    characters = passage_characters or characters_for(getattr(encoder, "max_length", None))
     return Settings(
         model=model_name(encoder),
         fingerprint=encoder.fingerprint,
@@ -47,9 +47,10 @@ def check_model(store: Store, encoder: Encoder) -> None:
     found = store.settings()
     if found.fingerprint == encoder.fingerprint and found.dimension == encoder.dimension:
         return
+    same = "; the name is the same, so its weights, its prompt or --compute must differ" if found.model == model_name(encoder) else ""
     raise UsageError(
         f"{store.name}: was built with the model {shown(found.model)} ({found.fingerprint[:12]}), "
-        f"found {shown(model_name(encoder))} ({encoder.fingerprint[:12]})\n"
+        f"found {shown(model_name(encoder))} ({encoder.fingerprint[:12]}){same}\n"
         f"  use {shown(found.model)}, or change the library's model with munjang reencode"
     )
 
@@ -60,8 +61,12 @@ def model_name(encoder: Encoder) -> str:
     return name if isinstance(name, str) and name else encoder.fingerprint[:12]
 
 
-def _characters_for(encoder: Encoder) -> int:
-    tokens = getattr(encoder, "max_length", None)
+def characters_for(tokens: object) -> int:
+    """Return how long passages are for a model that reads so many tokens; a model that does not say gets the default.
+
+    >>> characters_for(512), characters_for(None)
+    (1024, 1000)
+    """
     if not isinstance(tokens, int):
         return DEFAULT_CHARACTERS
     return min(MOST_CHARACTERS, max(LEAST_CHARACTERS, tokens * CHARACTERS_PER_TOKEN))

@@ -1,6 +1,7 @@
 """A request → hits: rows are ranked, gathered into documents, read, and if wanted re-ranked.
 
-A document stands in the answer once, with its best passage. All reading happens in one snapshot, so an answer never mixes two commits.
+A document stands in the answer once, with its best passage. `find` reads, inside the caller's snapshot, so that an answer never mixes two
+commits; `finish` re-ranks and cuts, and reads nothing.
 """
 
 from __future__ import annotations
@@ -38,15 +39,19 @@ class Request:
     explain: bool = False
 
 
-def find(store: Store, meaning: Meaning, queries: Sequence[Query], texts: Sequence[str], request: Request) -> list[list[Hit]]:
-    """Return each query's hits, best first; `texts` are the questions as they were asked."""
+def find(store: Store, meaning: Meaning, queries: Sequence[Query], request: Request) -> list[list[Hit]]:
+    """Return each query's hits, best first, as many as `finish` needs."""
     k = request.k if request.rerank is None else max(request.k, request.rerank_depth)
-    with store.snapshot():
-        found = _documents(store, meaning, queries, request, k)
-        answers = [_hits(store, one) for one in found]
-        analyser = store.settings().analyser
-    if request.explain:
-        answers = [_explained(hits, one, query, analyser) for hits, one, query in zip(answers, found, queries, strict=True)]
+    found = _documents(store, meaning, queries, request, k)
+    answers = [_hits(store, one) for one in found]
+    if not request.explain:
+        return answers
+    analyser = store.settings().analyser
+    return [_explained(hits, one, query, analyser) for hits, one, query in zip(answers, found, queries, strict=True)]
+
+
+def finish(answers: list[list[Hit]], texts: Sequence[str], request: Request) -> list[list[Hit]]:
+    """Return what is left after re-ranking, the least score and k; `texts` are the questions as they were asked."""
     if request.rerank is not None:
         scorer, budget = request.rerank, request.budget_seconds
         answers = [rerank_hits(text, hits, scorer, budget_seconds=budget) for text, hits in zip(texts, answers, strict=True)]
@@ -55,7 +60,7 @@ def find(store: Store, meaning: Meaning, queries: Sequence[Query], texts: Sequen
 
 
 def _documents(store: Store, meaning: Meaning, queries: Sequence[Query], request: Request, k: int) -> list[list[tuple[Ranked, Place]]]:
-    """Return the k best documents of each query, each by its best passage; look deeper while passages of the same documents crowd the top."""
+    """Return the k best documents of each query by their best passages; look deeper while passages of the same ones crowd the top."""
     answers: list[list[tuple[Ranked, Place]]] = [[] for _ in queries]
     pending = list(range(len(queries)))
     depth = k + len(request.without)

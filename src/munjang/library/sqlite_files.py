@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,7 +32,7 @@ class Connections:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._local = threading.local()
-        self._all: list[sqlite3.Connection] = []
+        self._all: weakref.WeakSet[_Own] = weakref.WeakSet()
         self._guard = threading.Lock()
         self._closed = False
 
@@ -79,21 +80,31 @@ class Connections:
         """Close every reading connection, of whichever thread."""
         with self._guard:
             self._closed = True
-            for connection in self._all:
-                connection.close()
-            self._all.clear()
+            for own in list(self._all):
+                own.connection.close()
 
     def _mine(self) -> sqlite3.Connection:
-        mine: tuple[int, sqlite3.Connection] | None = getattr(self._local, "mine", None)
+        mine: _Own | None = getattr(self._local, "mine", None)
         if self._closed:
             raise InputError(f"{self.path}: the library is closed\n  open it again")
-        if mine is not None and mine[0] == os.getpid():  # a connection does not survive a fork
-            return mine[1]
-        connection = open_connection(self.path, write=False)
+        if mine is not None and mine.process == os.getpid():  # a connection does not survive a fork
+            return mine.connection
+        mine = _Own(open_connection(self.path, write=False), os.getpid())
         with self._guard:
-            self._all.append(connection)
-        self._local.mine, self._local.depth = (os.getpid(), connection), 0
-        return connection
+            self._all.add(mine)
+        self._local.mine, self._local.depth = mine, 0
+        return mine.connection
+
+
+class _Own:
+    """A thread's connection, which goes when the thread does."""
+
+    def __init__(self, connection: sqlite3.Connection, process: int) -> None:
+        self.connection, self.process = connection, process
+
+    def __del__(self) -> None:
+        if self.process == os.getpid():
+            self.connection.close()
 
 
 def open_connection(path: Path, *, write: bool) -> sqlite3.Connection:

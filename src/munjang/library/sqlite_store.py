@@ -12,7 +12,7 @@ from pathlib import Path
 from munjang.errors import InputError, UsageError
 from munjang.library import sqlite_read, sqlite_write
 from munjang.library.sqlite_check import findings
-from munjang.library.sqlite_files import Connections, open_connection, transaction, translated
+from munjang.library.sqlite_files import BUSY_SECONDS, Connections, open_connection, transaction, translated
 from munjang.library.sqlite_schema import check_is_library, create, read_settings, write_settings
 from munjang.library.store import BLOCK, Change, Document, Entry, Place, Scored, Settings, VectorBlock
 from munjang.library.where import Condition
@@ -36,7 +36,7 @@ class SqliteStore:
         if create_with is not None and _needs_creating(path):
             if not path.absolute().parent.is_dir():
                 raise InputError(f"{path}: there is no folder {path.absolute().parent}\n  make the folder first")
-            with hold(_lock_of(path), name=str(path), purpose="make"):
+            with hold(_lock_of(path), name=str(path), purpose="make", patience=BUSY_SECONDS):
                 create(path, create_with)
         if not path.is_file():
             raise InputError(f"{path}: there is no such library\n  make it with munjang add, or check the path")

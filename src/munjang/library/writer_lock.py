@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -18,21 +19,35 @@ from munjang.errors import Busy, InputError, shown
 
 
 @contextmanager
-def hold(path: Path, *, name: str, purpose: str) -> Iterator[None]:
-    """Hold the lock file at `path`, or raise Busy with its holder; `name` is what is locked, `purpose` is told to others."""
+def hold(path: Path, *, name: str, purpose: str, patience: float = 0.0) -> Iterator[None]:
+    """Hold the lock file at `path`, or after `patience` seconds raise Busy with its holder.
+
+    `name` is what is locked, `purpose` is told to others.
+    """
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise InputError(f"{path}: cannot be opened for writing ({os.strerror(error.errno or 0)})") from None
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise Busy(f"{name}: {_holder(handle)} is writing\n  try again when that is done; searching works meanwhile") from None
+        if not _locked(handle, patience):
+            raise Busy(f"{name}: {_holder(handle)} is writing\n  try again when that is done; searching works meanwhile")
         _sign(handle, purpose)
         yield
     finally:
         os.close(handle)
+
+
+def _locked(handle: int, patience: float) -> bool:
+    end = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(0.01)
+        else:
+            return True
 
 
 def _sign(handle: int, purpose: str) -> None:

@@ -179,7 +179,7 @@ class CrossEncoder:
         unique = list(dict.fromkeys(text for pair in pairs for text in pair))
         plain = dict(zip(unique, self.tokenizer.encode_plain(unique), strict=True))
         room = self.max_length - self.tokenizer.pair_special_count
-        fitted = [_fitted(plain[first], plain[second], room) for first, second in pairs]
+        fitted = [fitted_pair(plain[first], plain[second], room) for first, second in pairs]
         too_long = [number for number, (first, second) in enumerate(pairs) if len(plain[first]) + len(plain[second]) > room]
         return [self.tokenizer.wrap_pair(first, second) for first, second in fitted], too_long
 
@@ -190,7 +190,7 @@ class CrossEncoder:
             advance(len(batch))
 
 
-def _fitted(first: list[int], second: list[int], room: int) -> tuple[list[int], list[int]]:
+def fitted_pair(first: Sequence[int], second: Sequence[int], room: int) -> tuple[Sequence[int], Sequence[int]]:
     """Cut the second text to fit; the first only where it would leave no room at all."""
     if len(first) + len(second) <= room:
         return first, second

@@ -17,7 +17,7 @@ from typing import Any
 from munjang.engine.modules import Pooling
 from munjang.errors import UsageError
 from munjang.report.page import page, table, text
-from munjang.train.examples import DataSource
+from munjang.train.examples import DataSource, read_examples
 from munjang.train.recipe import ModelRecipe, Recipe, StageRecipe
 
 POOLINGS: tuple[Pooling, ...] = ("mean", "max", "cls")
@@ -114,7 +114,8 @@ def shown_score(row: AblationRow) -> str:
 
 
 def run_ablation(plan: AblationPlan, *, said: Callable[[str], None] | None = None) -> Ablation:
-    """Run every cell of the table; `said` hears of each as it is done."""
+    """Run every cell of the table; `said` hears of each as it is done. All files are read first, so bad data costs no run."""
+    _read_all(plan)
     cells: list[tuple[str, str, Pooling, tuple[str, ...]]] = []
     default = ("u", "v", "|u-v|")
     for pooling in plan.poolings:
@@ -134,6 +135,15 @@ def run_ablation(plan: AblationPlan, *, said: Callable[[str], None] | None = Non
         if said is not None:
             said(f"{objective}, {pooling} pooling{', (' + rows[-1].concatenation + ')' if parts else ''}: {shown_score(rows[-1])}")
     return Ablation(tuple(rows), statistics.fmean(untrained) if untrained else float("nan"), Path(plan.test.path).name)
+
+
+def _read_all(plan: AblationPlan) -> None:
+    from munjang.train.dev import read_dev
+
+    for source in (plan.nli, plan.sts):
+        if source is not None:
+            read_examples(source)
+    read_dev(plan.test, seed=plan.first_seed)
 
 
 def _run(plan: AblationPlan, objective: str, pooling: Pooling, parts: Sequence[str], seed: int) -> tuple[float, float]:

@@ -1,15 +1,21 @@
-"""A recipe's model, ready to be trained: loaded from a folder, or made from nothing with a tokenizer of the data's own."""
+"""A recipe's model, ready to be trained: loaded from a folder, or made from nothing with a tokenizer of the data's own.
+
+`build` gives an encoder of sentences or a cross-encoder, as the recipe says; a cross-encoder has a score for each label of the data.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from munjang.engine.modules import Pooling
 from munjang.models.registry import resolve
+from munjang.train.cross import TrainableCrossEncoder
+from munjang.train.cross_load import CrossOptions, cross_from_parts, load_cross_encoder
+from munjang.train.cross_plan import data_labels
 from munjang.train.durable import write_file
 from munjang.train.encoder import MAX_LENGTH, TextSettings, TrainableEncoder
 from munjang.train.examples import read_examples
@@ -17,6 +23,26 @@ from munjang.train.load import EncoderOptions, load_encoder, set_dropout
 from munjang.train.recipe import Recipe
 from munjang.train.scratch import ScratchRecipe, make_backbone, make_tokenizer, wrapped
 from munjang.train.tail import Dense, Normalize
+
+Trainable: TypeAlias = TrainableEncoder | TrainableCrossEncoder
+
+
+def build(recipe: Recipe, *, keep: Path | None = None) -> Trainable:
+    """Return the model that a recipe starts from, of the recipe's kind."""
+    return build_cross_encoder(recipe, keep=keep) if recipe.kind == "cross" else build_encoder(recipe, keep=keep)
+
+
+def build_cross_encoder(recipe: Recipe, *, keep: Path | None = None) -> TrainableCrossEncoder:
+    """Return the cross-encoder that a recipe starts from, with the labels of its data; what is made fresh follows the recipe's seed."""
+    labels = data_labels(recipe)
+    model = recipe.model
+    options = CrossOptions(model.head, model.max_length, model.dropout)
+    torch.manual_seed(recipe.seed)
+    if model.scratch is None:
+        return load_cross_encoder(resolve(model.base).path, labels, options)
+    start = _from_scratch(recipe, keep)
+    torch.manual_seed(recipe.seed)
+    return cross_from_parts(start.backbone, start.tokenizer, labels, replace(options, max_length=start.text.max_length))
 
 
 def build_encoder(recipe: Recipe, *, keep: Path | None = None) -> TrainableEncoder:

@@ -21,6 +21,13 @@ LOSSES = {
     "distillation": "MSELoss",
     "margin_mse": "MarginMSELoss",
     "matryoshka": "MatryoshkaLoss",
+    "mse": "MSELoss",
+    "bce": "BinaryCrossEntropyLoss",
+    "cross_entropy": "CrossEntropyLoss",
+    "multiple_negatives": "MultipleNegativesRankingLoss",
+    "listnet": "ListNetLoss",
+    "lambdaloss": "LambdaLoss",
+    "ranknet": "RankNetLoss",
 }
 """What the ecosystem calls each objective."""
 
@@ -37,7 +44,7 @@ class DataFact:
 
 @dataclass(frozen=True)
 class CardFacts:
-    """What a card says."""
+    """What a card says. A cross-encoder has `labels`, and no pooling."""
 
     name: str
     base: str
@@ -52,6 +59,7 @@ class CardFacts:
     license: str | None = None
     settings: Sequence[str] = ()
     warning: str | None = None
+    labels: Sequence[str] = ()
 
 
 def model_card(facts: CardFacts) -> str:
@@ -62,14 +70,18 @@ def model_card(facts: CardFacts) -> str:
 def _front_matter(facts: CardFacts) -> str:
     rows = sum(data.rows for data in facts.data)
     losses = dict.fromkeys(LOSSES.get(data.objective, data.objective) for data in facts.data)
-    tags = ["sentence-transformers", "sentence-similarity", "feature-extraction", "dense", "generated_from_trainer", f"dataset_size:{rows}"]
+    what = ["cross-encoder", *(["reranker"] if len(facts.labels) == 1 else [])]
+    tags = what if facts.labels else ["sentence-similarity", "feature-extraction", "dense"]
+    tags = ["sentence-transformers", *tags, "generated_from_trainer", f"dataset_size:{rows}"]
+    pipeline = "sentence-similarity" if not facts.labels else "text-ranking" if len(facts.labels) == 1 else "text-classification"
     lines = [f"language: {_quoted(facts.language)}"] if facts.language else []
     lines += [f"license: {_quoted(facts.license)}"] if facts.license else []
     lines += ["tags:", *(f"- {_quoted(tag)}" for tag in [*tags, *(f"loss:{loss}" for loss in losses)])]
-    lines += [f"base_model: {_quoted(facts.base)}", "pipeline_tag: sentence-similarity", "library_name: sentence-transformers"]
+    lines += [f"base_model: {_quoted(facts.base)}", f"pipeline_tag: {pipeline}", "library_name: sentence-transformers"]
     if facts.scores:
         lines += ["metrics:", *(f"- {name}" for name in facts.scores)]
-        lines += ["model-index:", f"- name: {_quoted(facts.name)}", "  results:", "  - task:", "      type: semantic-similarity"]
+        lines += ["model-index:", f"- name: {_quoted(facts.name)}", "  results:", "  - task:"]
+        lines += [f"      type: {pipeline if facts.labels else 'semantic-similarity'}"]
         lines += ["    dataset:", f"      name: {_quoted(facts.dev)}", f"      type: {_quoted(facts.dev)}", "    metrics:"]
         for name, value in facts.scores.items():
             lines += [f"    - type: {name}", f"      value: {value!r}", f"      name: {name}"]
@@ -80,7 +92,7 @@ def _body(facts: CardFacts) -> str:
     lines = [
         f"# {facts.name}",
         "",
-        f"Maps a sentence to a vector of {facts.dimension} numbers; texts are cut at {facts.max_length} tokens; {facts.pooling} pooling.",
+        _what_it_does(facts),
         f"Trained with Munjang from {facts.base}.",
         "",
         *([f"> {facts.warning}", ""] if facts.warning else []),
@@ -95,9 +107,22 @@ def _body(facts: CardFacts) -> str:
         lines += [f"## Scores on {facts.dev}", "", "| measure | value |", "|---|---|"]
         lines += [*(f"| {name} | {value:.4f} |" for name, value in facts.scores.items()), ""]
     lines += ["## Settings", "", *(f"- {line}" for line in facts.settings), ""]
-    lines += ["## Use", "", "```python", "from munjang import SentenceEncoder", "", 'model = SentenceEncoder.load("path/to/this/folder")']
-    lines += ['vectors = model.encode(["It is raining", "비가 온다"])', "```", ""]
+    name = "CrossEncoder" if facts.labels else "SentenceEncoder"
+    call = (
+        'scores = model.predict([("It is raining", "비가 온다")])'
+        if facts.labels
+        else 'vectors = model.encode(["It is raining", "비가 온다"])'
+    )
+    lines += ["## Use", "", "```python", f"from munjang import {name}", "", f'model = {name}.load("path/to/this/folder")', call, "```", ""]
     return "\n".join(lines)
+
+
+def _what_it_does(facts: CardFacts) -> str:
+    if not facts.labels:
+        cut = f"texts are cut at {facts.max_length} tokens"
+        return f"Maps a sentence to a vector of {facts.dimension} numbers; {cut}; {facts.pooling} pooling."
+    gives = "one number" if len(facts.labels) == 1 else f"one number each for {', '.join(facts.labels)}"
+    return f"Scores a pair of sentences: {gives}; pairs are cut at {facts.max_length} tokens, at the end of the second sentence."
 
 
 def _quoted(value: str | None) -> str:

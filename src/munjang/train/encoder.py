@@ -100,6 +100,10 @@ class TrainableEncoder(nn.Module):
         vectors_ND = self([ids for column in columns for ids in column])
         return list(vectors_ND.split([len(column) for column in columns]))
 
+    def empty(self, columns: int) -> list[Tensor]:
+        """Return what `columns` gives for no rows."""
+        return [torch.zeros(0, self.dimension, device=self.device, requires_grad=True) for _ in range(columns)]
+
     def encode(self, texts: Iterable[str], /) -> Vectors:
         """Return one float32 row per text, in the caller's order, dropout off; a text that stands there twice is encoded once."""
         listed = list(texts)

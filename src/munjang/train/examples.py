@@ -7,9 +7,11 @@ pairs. A broken line is an error that names it; with skip_bad it is left out and
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from munjang.train.objectives import DataShape
 
 Kind: TypeAlias = Literal["scored", "labelled", "pairs", "triplets", "texts"]
-Label: TypeAlias = Literal["class", "score", "binary"]
+Label: TypeAlias = Literal["class", "score", "binary", "margins"]
 SourceRow: TypeAlias = ScoredPair | LabelledPair | TextPair | Triplet | LabelledText
 
 
@@ -45,7 +47,8 @@ class DataSource:
     """One data file of a recipe.
 
     `texts` and `label` name columns (or number them, for a file without a header); nothing named is recognised. `label_range` is the
-    lowest and highest score that the file may hold. `limit` keeps that many rows, drawn with the recipe's seed.
+    lowest and highest score that the file may hold. `scores` names columns with a teacher's scores, one for each text after the first (or
+    the margins of the second over each of the others). `limit` keeps that many rows, drawn with the recipe's seed.
     """
 
     path: str
@@ -54,6 +57,7 @@ class DataSource:
     texts: tuple[str, ...] = ()
     label: str | None = None
     label_range: tuple[float, float] | None = None
+    scores: tuple[str, ...] | None = None
     labels: Mapping[str, object] | None = None
     skip_bad: bool = False
     limit: int | None = None
@@ -63,12 +67,16 @@ class DataSource:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One row to learn from: a pair, a triplet with one or several negatives. Rows of one `group` must not be each other's negatives."""
+    """One row to learn from: a pair, a triplet with one or several negatives. Rows of one `group` must not be each other's negatives.
+
+    `scores` are a teacher's, of each text after the first, or the margins of the second over the others.
+    """
 
     texts: tuple[str, ...]
     label: float | None = None
     where: str = ""
     group: str = ""
+    scores: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,16 +93,18 @@ class ExampleSet:
     def __len__(self) -> int:
         return len(self.examples)
 
-    @property
+    @cached_property
     def columns(self) -> int:
-        """How many texts a row has."""
-        return len(self.examples[0].texts)
+        """How many texts a row has; of lists, the longest."""
+        return max(len(example.texts) for example in self.examples)
 
     def shape(self) -> DataShape:
         """Return what decides the objective."""
         from munjang.train.objectives import DataShape
 
         labels = [example.label for example in self.examples if example.label is not None]
+        if self.label_kind == "margins":
+            return DataShape(self.columns, "margins")
         if self.label_kind == "score":
             return DataShape(self.columns, "score", label_range=(min(labels), max(labels)))
         classes = None if self.label_kind is None else len(set(labels))
@@ -103,7 +113,8 @@ class ExampleSet:
 
 def read_examples(source: DataSource, *, seed: int = 0) -> ExampleSet:
     """Return the examples of one file; an empty file is refused."""
-    made = _several_negatives(source) if len(source.texts) > 3 else from_dataset(_dataset(source), seed=seed)
+    listed = len(source.texts) > 3 or source.scores is not None
+    made = _several_negatives(source) if listed else from_dataset(_dataset(source), seed=seed)
     if not made.examples:
         raise InputError(f"{made.source}: no rows to learn from ({len(made.skipped)} were left out)")
     if source.limit is not None and source.limit < len(made):
@@ -201,18 +212,39 @@ def _kind(source: DataSource) -> Kind | None:
 
 
 def _several_negatives(source: DataSource) -> ExampleSet:
-    """Read rows of anchor, positive and two negatives or more."""
+    """Read rows of anchor, positive and negatives, with a teacher's scores where the source names them."""
+    scores = source.scores or ()
+    if source.scores is not None and (len(source.texts) < 3 or len(scores) not in (len(source.texts) - 1, len(source.texts) - 2)):
+        raise UsageError(
+            f"{source.path}: scores names {len(scores)} columns for {len(source.texts)} texts, expected texts with a query, a positive and "
+            "negatives, and one score for each text after the first (or one margin for each negative)"
+        )
     bad = BadLines(keep=1_000_000) if source.skip_bad else None
     made = []
     for row in read_rows(source.path, bad=bad):
-        values = [row.values.get(name) for name in source.texts]
-        texts = tuple(value.strip() for value in values if isinstance(value, str) and value.strip())
-        if len(texts) == len(source.texts):
-            made.append(Example(texts, None, row.where))
-            continue
-        missing = next(name for name, value in zip(source.texts, values, strict=True) if not isinstance(value, str) or not value.strip())
-        error = InputError(f"{row.where}: {missing} is empty or missing, expected a sentence; columns are {', '.join(row.values)}")
-        if bad is None:
-            raise error
-        bad.add(row.where, error)
-    return ExampleSet(tuple(made), None, Path(source.path).name, skipped=tuple(bad.first) if bad else ())
+        try:
+            texts = tuple(_sentence(row.values, name, row.where) for name in source.texts)
+            made.append(Example(texts, None, row.where, scores=tuple(_number(row.values, name, row.where) for name in scores)))
+        except InputError as error:
+            if bad is None:
+                raise
+            bad.add(row.where, error)
+    kind: Label | None = "margins" if scores else None
+    return ExampleSet(tuple(made), kind, Path(source.path).name, skipped=tuple(bad.first) if bad else ())
+
+
+def _sentence(values: Mapping[str, object], name: str, where: str) -> str:
+    value = values.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(f"{where}: {name} is empty or missing, expected a sentence; columns are {', '.join(values)}")
+    return value.strip()
+
+
+def _number(values: Mapping[str, object], name: str, where: str) -> float:
+    try:
+        number = float(str(values.get(name)))
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{where}: {name} is {shown(str(values.get(name)))}, expected a number; columns are {', '.join(values)}")
+    return number

@@ -1,4 +1,4 @@
-"""From a recipe to a folder: train, throw the head away, save the encoder, write card and report.
+"""From a recipe to a folder: train, throw the head away (a cross-encoder keeps its own), save the model, write card and report.
 
 In: a recipe. Out: a `TrainResult`, and in the output folder a sentence-transformers model, README.md and report.html. The model files are
 written beside their place and moved in when they are whole; what the training needed stays under `training/`.
@@ -12,12 +12,15 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from munjang.engine.modules import DenseModule, LayerNormModule, Module, NormalizeModule, PoolingModule, TransformerModule
 from munjang.engine.write_folder import write_modules
 from munjang.train.card import CardFacts, DataFact, model_card
+from munjang.train.cross import TrainableCrossEncoder
+from munjang.train.cross_finish import measure_score_spread, save_cross_encoder
 from munjang.train.durable import write_folder
 from munjang.train.encoder import TrainableEncoder
 from munjang.train.load import quiet_transformers
@@ -119,33 +122,36 @@ def _described(module: Any, target: Path, number: int) -> Module:
 def _save(recipe: Recipe, outcome: Outcome) -> TrainResult:
     output = Path(recipe.output)
     encoder = outcome.encoder
-    spread = measure_spread(encoder, outcome.stages[-1].data[0].examples.examples, seed=recipe.seed)
+    rows = outcome.stages[-1].data[0].examples.examples
+    is_cross = isinstance(encoder, TrainableCrossEncoder)
+    measure = partial(measure_score_spread, encoder) if isinstance(encoder, TrainableCrossEncoder) else partial(measure_spread, encoder)
+    spread = measure(rows, seed=recipe.seed)
     result = _result(output, outcome, spread)
     facts = _facts(recipe, outcome, result)
     title = f"Training of {output.name}"
-    listed = [
-        ("base", facts.base),
-        ("dimension", facts.dimension),
-        ("pooling", facts.pooling),
-        *(("setting", line) for line in facts.settings),
-    ]
+    shape = [("labels", ", ".join(facts.labels))] if is_cross else [("dimension", facts.dimension), ("pooling", facts.pooling)]
+    listed: list[tuple[str, object]] = [("base", facts.base), *shape, *(("setting", line) for line in facts.settings)]
     report = training_report(outcome.log, spread, title=title, said=outcome.said, facts=listed)
 
     def fill(draft: Path) -> None:
-        save_encoder(encoder, draft)
+        if isinstance(encoder, TrainableCrossEncoder):
+            save_cross_encoder(encoder, draft)
+        else:
+            save_encoder(encoder, draft)
         (draft / "README.md").write_text(model_card(facts), encoding="utf-8")
         (draft / "report.html").write_text(report, encoding="utf-8")
 
     staged = output / TRAINING / "model"
     write_folder(staged, fill)
+    # what makes the folder a model comes last
+    last = "config.json" if is_cross else "modules.json"
     for path in sorted(staged.iterdir()):
         place = output / path.name
         if place.is_dir():
             shutil.rmtree(place)
-        # modules.json makes the folder a model, so it comes last
-        if path.name != "modules.json":
+        if path.name != last:
             path.replace(place)
-    (staged / "modules.json").replace(output / "modules.json")
+    (staged / last).replace(output / last)
     staged.rmdir()
     return result
 
@@ -173,8 +179,9 @@ def _facts(recipe: Recipe, outcome: Outcome, result: TrainResult) -> CardFacts:
         name=Path(recipe.output).name,
         base=Path(recipe.model.base).name if recipe.model.base else "random weights",
         dimension=encoder.dimension,
-        max_length=encoder.text.max_length,
-        pooling=" + ".join(encoder.modes),
+        max_length=encoder.max_length if isinstance(encoder, TrainableCrossEncoder) else encoder.text.max_length,
+        pooling=" + ".join(encoder.modes) if isinstance(encoder, TrainableEncoder) else "",
+        labels=encoder.labels if isinstance(encoder, TrainableCrossEncoder) else (),
         data=data,
         dev=Path(dev.path).name if dev else None,
         scores=result.scores,

@@ -40,7 +40,7 @@ def load_encoder(path: Path | str, options: EncoderOptions | None = None) -> Tra
     if not isinstance(base, TransformerModule):
         raise FolderError(f"{path}: holds static word vectors, expected a transformer to train")
     backbone, tokenizer = _backbone(base.folder, chosen.dropout)
-    limit = _positions(backbone)
+    limit = positions_of(backbone)
     length = min(chosen.max_length or folder.max_length or min(MAX_LENGTH, tokenizer.model_max_length), limit)
     modes: tuple[Pooling, ...] = next(module.modes for module in folder.modules if isinstance(module, PoolingModule))
     tail = [_tail_module(module) for module in folder.modules if isinstance(module, DenseModule | LayerNormModule | NormalizeModule)]
@@ -95,7 +95,7 @@ class quiet_transformers:
             logging.enable_progress_bar()
 
 
-def _positions(backbone: Any) -> int:
+def positions_of(backbone: Any) -> int:
     """Return how many tokens the positions leave room for."""
     config = backbone.config
     count = getattr(config, "max_position_embeddings", None)

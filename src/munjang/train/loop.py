@@ -17,16 +17,15 @@ import torch
 from torch import Tensor, nn
 
 from munjang.errors import DamagedFile, MunjangError, UsageError
-from munjang.train.build import build_encoder
+from munjang.train.build import Trainable, build
 from munjang.train.checkpoint import Checkpoints, Position, Snapshot
-from munjang.train.dev import DevSet, read_dev
-from munjang.train.encoder import TrainableEncoder
+from munjang.train.kinds import Dev, dev_of, prepare
 from munjang.train.log import DevEntry, StepEntry, TrainingLog
 from munjang.train.optimizer import freeze, learning, make_optimizer, optimizer_state, restore_optimizer
 from munjang.train.processes import Processes, autocast
 from munjang.train.progress import Progress, StepNews
 from munjang.train.recipe import Recipe, differences
-from munjang.train.stage import Stage, prepare_stage
+from munjang.train.stage import Stage
 from munjang.train.step import Stepper
 
 TRAINING = "training"
@@ -37,7 +36,7 @@ _RECIPE = "recipe.json"
 class Outcome:
     """What a training leaves behind."""
 
-    encoder: TrainableEncoder
+    encoder: Trainable
     log: TrainingLog
     stages: tuple[Stage, ...]
     said: tuple[str, ...]
@@ -70,9 +69,11 @@ class Trainer:
         # the first process makes what is kept in the folder, the others find it there
         if not self.processes.is_first:
             self.processes.wait()
-        encoder = build_encoder(self.recipe, keep=self.folder).to(self.processes.device)
+        encoder = build(self.recipe, keep=self.folder).to(self.processes.device)
         if self.processes.is_first:
             self.processes.wait()
+        if self.processes.is_first and self.processes.count > 1:
+            self.progress.said(f"{self.processes.count} processes train together, each on its share of every batch")
         ready = [self._prepared(number, encoder) for number in range(len(self.recipe.stages))]
         stages = [stage for stage, _ in ready]
         for stage, dev in ready:
@@ -117,14 +118,14 @@ class Trainer:
         if output.is_dir() and not any(output.iterdir()):
             output.rmdir()
 
-    def _prepared(self, number: int, encoder: TrainableEncoder) -> tuple[Stage, DevSet | None]:
+    def _prepared(self, number: int, encoder: Trainable) -> tuple[Stage, Dev | None]:
         recipe = self.recipe.stages[number]
-        stage = prepare_stage(recipe, encoder, number=number, seed=self.recipe.seed)
+        stage = prepare(recipe, encoder, number=number, seed=self.recipe.seed)
         stage.epoch(0)  # refuses data that gives no batch
         self.said += [f"{self._name(number)}: {line}" for line in stage.said]
-        return stage, read_dev(recipe.dev, seed=self.recipe.seed) if recipe.dev and self.position.stage <= number else None
+        return stage, dev_of(recipe.dev, encoder, seed=self.recipe.seed) if recipe.dev and self.position.stage <= number else None
 
-    def _stage(self, stage: Stage, dev: DevSet | None, encoder: TrainableEncoder) -> None:
+    def _stage(self, stage: Stage, dev: Dev | None, encoder: Trainable) -> None:
         if self.position.stage > stage.number:
             return
         name = self._name(stage.number)
@@ -140,7 +141,7 @@ class Trainer:
 class _StageRun:
     """One stage being trained."""
 
-    def __init__(self, trainer: Trainer, stage: Stage, encoder: TrainableEncoder, dev: DevSet | None, name: str) -> None:
+    def __init__(self, trainer: Trainer, stage: Stage, encoder: Trainable, dev: Dev | None, name: str) -> None:
         self.trainer, self.stage, self.encoder, self.dev, self.name = trainer, stage, encoder, dev, name
         self.recipe, self.processes = stage.recipe, trainer.processes
         freeze(encoder, self.recipe)
@@ -180,7 +181,7 @@ class _StageRun:
     def _evaluate(self, step: int) -> None:
         assert self.dev is not None
         trainer = self.trainer
-        result = self.dev.score(self.encoder) if self.processes.is_first else None
+        result = self.dev() if self.processes.is_first else None
         metric, scores = self.processes.from_first(result)
         score = scores[metric]
         entry = DevEntry(self.stage.number, step, metric, score, scores)

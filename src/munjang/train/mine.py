@@ -20,6 +20,7 @@ import numpy as np
 
 from munjang.errors import InputError, UsageError
 from munjang.evaluate.datasets.rows import TextPair, Triplet
+from munjang.train.durable import write_file
 from munjang.types import Encoder
 from munjang.vectors.similarity import similarity_pairwise
 from munjang.vectors.topk import top_k
@@ -103,27 +104,35 @@ def mine_negatives(
 def write_triplets(triplets: Iterable[Triplet], path: Path | str) -> int:
     """Write triplets as JSON lines, TSV or CSV by the file's suffix; return how many."""
     path = Path(path)
-    count = 0
+    check_format(path)
+    listed = list(triplets)
+    write_file(path, lambda draft: _write(listed, draft, path.suffix))
+    return len(listed)
+
+
+def check_format(path: Path) -> None:
+    """Refuse a file whose suffix is no format that triplets are written in."""
     if path.suffix not in (".jsonl", ".tsv", ".csv"):
         raise UsageError(f"{path.name}: no known format, expected .jsonl, .tsv or .csv")
+
+
+def _write(triplets: Sequence[Triplet], path: Path, suffix: str) -> None:
     with path.open("w", encoding="utf-8", newline="") as stream:
-        rows = csv.writer(stream) if path.suffix == ".csv" else None
+        rows = csv.writer(stream) if suffix == ".csv" else None
         header = ("anchor", "positive", "negative")
         if rows is not None:
             rows.writerow(header)
-        elif path.suffix == ".tsv":
+        elif suffix == ".tsv":
             stream.write("\t".join(header) + "\n")
         for triplet in triplets:
             texts = (triplet.anchor, triplet.positive, triplet.negative)
             if rows is not None:
                 rows.writerow(texts)
-            elif path.suffix == ".tsv":
+            elif suffix == ".tsv":
                 # a tab or line break inside a text would make another column or row of it
                 stream.write("\t".join(" ".join(text.split()) for text in texts) + "\n")
             else:
                 stream.write(json.dumps(dict(zip(header, texts, strict=True)), ensure_ascii=False) + "\n")
-            count += 1
-    return count
 
 
 def _fits(score: float, positive: float, options: MineOptions) -> bool:

@@ -12,13 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from munjang.errors import UsageError
-from munjang.train.encoder import TrainableEncoder
 from munjang.train.recipe import StageRecipe
 
 _LAYER = re.compile(r"\.layers?\.(\d+)\.")
+_HEAD = re.compile(r"^encoder\.model\.((pre_)?classifier\.|head\.|\w+\.pooler\.)")
+"""A cross-encoder's head is part of its model."""
 
 
-def freeze(encoder: TrainableEncoder, stage: StageRecipe) -> None:
+def freeze(encoder: nn.Module, stage: StageRecipe) -> None:
     """Hold the embeddings and the first layers still where the stage says so, and let everything else learn."""
     layers = layer_count(encoder)
     if stage.freeze_layers > layers:
@@ -26,7 +27,7 @@ def freeze(encoder: TrainableEncoder, stage: StageRecipe) -> None:
     for name, parameter in encoder.named_parameters():
         layer = layer_of(name)
         held = (layer is None and "embeddings" in name and stage.freeze_embeddings) or (layer is not None and layer < stage.freeze_layers)
-        parameter.requires_grad_(not held and ".pooler." not in name)
+        parameter.requires_grad_(not held and not (".pooler." in name and name.startswith("backbone.")))
 
 
 def layer_of(name: str) -> int | None:
@@ -102,7 +103,7 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, named: Sequence[tuple[st
 
 
 def _rate(name: str, stage: StageRecipe, layers: int) -> float:
-    if not name.startswith("encoder."):
+    if not name.startswith("encoder.") or _HEAD.search(name):
         return stage.head_learning_rate or stage.learning_rate
     layer = layer_of(name)
     if layer is not None:

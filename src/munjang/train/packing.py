@@ -44,6 +44,8 @@ class PackedTexts:
     order_N: Tensor
     """`vectors_ND[order_N]` brings pooled vectors back into the caller's order."""
     buckets: tuple[Bucket, ...]
+    types_T: Tensor | None = None
+    """Each token's segment, where the texts are pairs; None is segment 0 everywhere."""
 
     @property
     def starts_N(self) -> Tensor:
@@ -56,11 +58,12 @@ class PackedTexts:
             return self
         buckets = tuple(Bucket(b.texts, b.length, b.tokens, _moved(b.places_T, device), _moved(b.mask_N11L, device)) for b in self.buckets)
         ids_T, positions_T = self.ids_T.to(device), self.positions_T.to(device)
-        return PackedTexts(ids_T, positions_T, self.lengths_N.to(device), self.order_N.to(device), buckets)
+        types_T = _moved(self.types_T, device)
+        return PackedTexts(ids_T, positions_T, self.lengths_N.to(device), self.order_N.to(device), buckets, types_T)
 
 
-def pack(texts: Sequence[Sequence[int] | NDArray[np.integer]]) -> PackedTexts:
-    """Return the plan for these texts; each has one token or more.
+def pack(texts: Sequence[Sequence[int] | NDArray[np.integer]], types: Sequence[Sequence[int]] | None = None) -> PackedTexts:
+    """Return the plan for these texts; each has one token or more. `types` are the segments of pairs, one for each token.
 
     >>> pack([[5, 6], [7, 8, 9]]).ids_T.tolist()
     [7, 8, 9, 5, 6]
@@ -75,8 +78,9 @@ def pack(texts: Sequence[Sequence[int] | NDArray[np.integer]]) -> PackedTexts:
     ids_T = np.concatenate([np.asarray(texts[index], np.int64) for index in by_length_N])
     positions_T = np.arange(len(ids_T)) - np.repeat(sorted_N.cumsum() - sorted_N, sorted_N)
     buckets = tuple(_bucket(sorted_N[first:last]) for first, last in _cuts(sorted_N.tolist()))
+    types_T = None if types is None else torch.from_numpy(np.concatenate([np.asarray(types[index], np.int64) for index in by_length_N]))
     return PackedTexts(
-        torch.from_numpy(ids_T), torch.from_numpy(positions_T), torch.from_numpy(sorted_N), torch.from_numpy(order_N), buckets
+        torch.from_numpy(ids_T), torch.from_numpy(positions_T), torch.from_numpy(sorted_N), torch.from_numpy(order_N), buckets, types_T
     )
 
 

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from munjang.engine.modules import Pooling
 from munjang.errors import InputError, UsageError, shown
@@ -19,10 +19,15 @@ from munjang.train.objectives.settings import read_settings, refuse_unless
 from munjang.train.sampling import Mix
 from munjang.train.scratch import ScratchRecipe
 
+Kind: TypeAlias = Literal["sentence", "cross"]
+
 
 @dataclass(frozen=True)
 class ModelRecipe:
-    """What is trained: the folder `base`, or a model from `scratch`. `dense` adds a layer to that many dimensions after pooling."""
+    """What is trained: the folder `base`, or a model from `scratch`. `dense` adds a layer to that many dimensions after pooling.
+
+    `head` is for cross-encoders: "sbert" (dense, GELU, linear) or the family's "own"; without it, the first where the family allows it.
+    """
 
     base: str | None = None
     scratch: ScratchRecipe | None = None
@@ -31,6 +36,7 @@ class ModelRecipe:
     normalize: bool | None = None
     dense: int | None = None
     dropout: float | None = None
+    head: Literal["sbert", "own"] | None = None
 
     def __post_init__(self) -> None:
         refuse_unless((self.base is None) != (self.scratch is None), "model: name one of base (a folder) and scratch (sizes)")
@@ -84,11 +90,12 @@ class StageRecipe:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A whole training."""
+    """A whole training. `kind` is "sentence" for an encoder of sentences, "cross" for a cross-encoder."""
 
     output: str
     model: ModelRecipe
     stages: tuple[StageRecipe, ...]
+    kind: Kind = "sentence"
     seed: int = 42
     precision: Literal["float32", "bf16"] = "float32"
     checkpoint_every: int = 500
@@ -98,11 +105,20 @@ class Recipe:
     def __post_init__(self) -> None:
         refuse_unless(len(self.stages) > 0, "the recipe has no [[stage]], expected one or more")
         refuse_unless(self.checkpoint_every >= 1, "checkpoint_every must be 1 or more")
+        if self.kind == "cross":
+            set_here = [name for name in ("pooling", "normalize", "dense") if getattr(self.model, name) is not None]
+            refuse_unless(not set_here, f"model: {', '.join(set_here)} has no meaning for a cross-encoder, which has no sentence vector")
+        else:
+            refuse_unless(
+                self.model.head is None, 'model: head is for cross-encoders\n  write kind = "cross" above the tables to train one'
+            )
 
     def to_json(self) -> dict[str, Any]:
         """Return the recipe as plain values."""
         made = asdict(self)
         made["stages"] = list(made["stages"])
+        if self.kind == "sentence":  # the only kind once, so that runs of that time can be resumed
+            del made["kind"]
         return made
 
 
@@ -142,6 +158,7 @@ class _Top:
     """The keys beside the tables."""
 
     output: str
+    kind: Kind = "sentence"
     seed: int = 42
     precision: Literal["float32", "bf16"] = "float32"
     checkpoint_every: int = 500

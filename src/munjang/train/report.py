@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -26,21 +27,34 @@ COLLAPSED = 0.9
 
 @dataclass(frozen=True)
 class Spread:
-    """Cosines of pairs that belong together (or carry a high label), of the other labelled ones, and of random pairs."""
+    """Cosines (or a cross-encoder's scores) of pairs that belong together or carry a high label, of the other ones, and of random pairs."""
 
     alike: tuple[float, ...]
     unlike: tuple[float, ...]
     random: tuple[float, ...]
+    measure: Literal["cosine", "score"] = "cosine"
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Between which numbers the values lie."""
+        if self.measure == "cosine":
+            return -1.0, 1.0
+        values = (0.0, 1.0, *self.alike, *self.unlike, *self.random)
+        return min(values), max(values)
 
     @property
     def collapsed(self) -> bool:
-        """Whether random pairs look alike, or no two vectors differ."""
+        """Whether random pairs look alike, or no two vectors differ; of scores, whether all are the same."""
+        if self.measure == "score":
+            return bool(self.alike) and float(np.std([*self.alike, *self.unlike, *self.random])) < 1e-4
         return bool(self.random) and (float(np.mean(self.random)) > COLLAPSED or float(np.std(self.random)) < 1e-4)
 
     def warning(self) -> str | None:
         """Return what is wrong, or None."""
         if not self.collapsed:
             return None
+        if self.measure == "score":
+            return f"Every pair gets the same score, {np.mean(self.alike):.3f}. Lower the learning rate, or train for more steps."
         return (
             f"The space has collapsed: random pairs have a mean cosine of {np.mean(self.random):.2f}. Lower the learning rate, use an "
             "objective with negatives, or train for fewer steps."
@@ -57,7 +71,7 @@ def measure_spread(encoder: Encoder, examples: Sequence[Example], *, seed: int) 
     cosines = similarity_pairwise(left, right, metric="cosine")
     # every row's second text with the first text of the row before: a partner by chance
     by_chance = similarity_pairwise(np.roll(left, 1, axis=0), right, metric="cosine") if len(chosen) > 1 else cosines[:0]
-    middle = _middle(chosen)
+    middle = middle_of(chosen)
     high = [example.label is None or example.label >= middle for example in chosen]
     alike = tuple(float(value) for value, is_high in zip(cosines, high, strict=True) if is_high)
     unlike = tuple(float(value) for value, is_high in zip(cosines, high, strict=True) if not is_high)
@@ -85,7 +99,8 @@ def training_report(log: TrainingLog, spread: Spread, *, title: str, said: Seque
         parts.append(table(["stage", "step", "metric", "score"], rows))
     groups = [Bars("random pairs", spread.random), Bars("alike", spread.alike)]
     groups += [Bars("less alike", spread.unlike)] if spread.unlike else []
-    parts += [text("Cosines", tag="h2"), histogram(groups, title="Cosines of pairs", x_title="cosine", bounds=(-1.0, 1.0))]
+    plural = "Cosines" if spread.measure == "cosine" else "Scores"
+    parts += [text(plural, tag="h2"), histogram(groups, title=f"{plural} of pairs", x_title=spread.measure, bounds=spread.bounds)]
     return page(title, parts)
 
 
@@ -93,6 +108,7 @@ def _line(name: str, points: Sequence[tuple[int, float]]) -> Line:
     return Line(name, [float(step) for step, _ in points], [value for _, value in points])
 
 
-def _middle(examples: Sequence[Example]) -> float:
+def middle_of(examples: Sequence[Example]) -> float:
+    """Return the middle of the labels' range."""
     labels = [example.label for example in examples if example.label is not None]
     return (min(labels) + max(labels)) / 2 if labels else 0.0

@@ -19,7 +19,7 @@ from munjang.train.examples import DataSource, ExampleSet, read_examples
 from munjang.train.objectives import OBJECTIVES, Objective, choose_objective, make_objective
 from munjang.train.recipe import StageRecipe
 from munjang.train.sampling import Batch, Sampled, plan_epoch
-from munjang.train.table import TokenTable
+from munjang.train.table import ABSENT, TokenTable
 
 PADDED_WINDOW = 20
 """Batches that are sorted by length together where the encoder must pad."""
@@ -90,10 +90,13 @@ class Stage:
         return self._epochs[number]
 
     def ids(self, data: int, rows: Sequence[int]) -> list[list[Sequence[int]]]:
-        """Return the token ids of rows, column by column."""
+        """Return the token ids of rows, column by column; ABSENT where a row's list of documents is shorter."""
         examples = self.data[data].examples.examples
         columns = self.data[data].examples.columns
-        return [[self.table[examples[row].texts[column]] for row in rows] for column in range(columns)]  # type: ignore[misc]
+        return [[self._tokens(examples[row].texts, column) for row in rows] for column in range(columns)]
+
+    def _tokens(self, texts: tuple[str, ...], column: int) -> Sequence[int]:
+        return self.table[texts[column]] if column < len(texts) else ABSENT  # type: ignore[return-value]
 
     def labels(self, data: int, rows: Sequence[int]) -> Tensor | None:
         """Return the labels of rows."""
@@ -110,7 +113,8 @@ class Stage:
         made = hashlib.sha256()
         for data in self.data:
             for example in data.examples.examples:
-                made.update(repr((example.texts, example.label)).encode())
+                scores = (example.scores,) if example.scores else ()
+                made.update(repr((example.texts, example.label, *scores)).encode())
         return made.hexdigest()
 
 
@@ -154,7 +158,7 @@ def _objective(recipe: StageRecipe, source: DataSource, found: ExampleSet, dimen
 
 def _refuse_misfit(name: str | None, found: ExampleSet) -> None:
     needed = OBJECTIVES[name].label_kind if name in OBJECTIVES else None
-    fits = {"class": ("class", "binary"), "binary": ("binary",), "score": ("score", "binary")}.get(str(needed), ())
+    fits = {"class": ("class", "binary"), "binary": ("binary",), "score": ("score", "binary"), "margins": ("margins",)}.get(str(needed), ())
     if needed is not None and found.label_kind is not None and found.label_kind not in fits:
         raise InputError(
             f"{found.source}: labels are of kind {found.label_kind!r}, objective {name!r} needs {needed!r}\n"
@@ -167,6 +171,8 @@ def _labels(found: ExampleSet, objective: Objective) -> Tensor | None:
         return None
     if found.label_kind is None:
         raise InputError(f"{found.source}: has no labels, objective {objective.name!r} needs one of kind {objective.label_kind!r}")
+    if objective.label_kind == "margins":
+        return torch.tensor([example.scores for example in found.examples], dtype=torch.float32)
     kind = torch.long if objective.label_kind == "class" else torch.float32
     return torch.tensor([example.label for example in found.examples], dtype=torch.float32).to(kind)
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from munjang.errors import InputError
-from munjang.train.encoder import TrainableEncoder
+from munjang.train.build import Trainable
 from munjang.train.objectives import Objective, cached_step
 from munjang.train.optimizer import rate_factor, set_rate
 from munjang.train.processes import Processes, autocast
@@ -30,7 +30,7 @@ class Stepper:
     """Runs the steps of one stage."""
 
     stage: Stage
-    encoder: TrainableEncoder
+    encoder: Trainable
     optimizer: torch.optim.Optimizer
     parameters: list[nn.Parameter]
     processes: Processes
@@ -86,8 +86,7 @@ class Stepper:
         with autocast(self.precision, self.processes.device):
             if rows:
                 return self.encoder.columns(self.stage.ids(batch.data, rows))
-            empty = torch.zeros(0, self.encoder.dimension, device=self.processes.device, requires_grad=True)
-            return [empty for _ in range(self.stage.data[batch.data].examples.columns)]
+            return self.encoder.empty(self.stage.data[batch.data].examples.columns)
 
     def _not_finite(self, what: str, batches: Sequence[Batch], step: int | None) -> str:
         places = [place for batch in batches for place in self.stage.places(batch)]

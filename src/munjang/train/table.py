@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _AT_ONCE = 4096
+ABSENT: tuple[int, ...] = ()
+"""Stands for a text that a row does not have (a shorter list of documents), told from an empty text by identity."""
 
 
 class TokenTable:

@@ -73,7 +73,7 @@ class CoarseQueries:
         with np.errstate(invalid="ignore"):
             room_N = floor_N - self.offset_N - self._shared_slack(rows, block) - self.length_N * rows.error_J[block]
             least_N = np.floor(room_N / self.step_N) - 1
-        return np.clip(least_N, -_LARGEST, _LARGEST).astype(np.int32)
+        return np.asarray(np.clip(least_N, -_LARGEST, _LARGEST), dtype=np.int32)
 
     def at_most(self, products_P: NDArray[np.int32], query_P: Ints, row_P: Ints, rows: CoarseRows) -> Vectors:
         """Return the most that each of these pairs of a query and a row can score."""

@@ -38,7 +38,7 @@ def choose_objective(shape: DataShape) -> Choice:
     >>> choose_objective(DataShape(columns=2)).name
     'in_batch'
     """
-    _refuse_one_label(shape)
+    refuse_one_label(shape)
     if shape.label_kind == "vectors":
         return Choice("distillation", "each row carries a teacher's vector, so the student learns to return it")
     if shape.columns < 2:
@@ -79,7 +79,8 @@ def _choose_for_pairs(shape: DataShape) -> Choice:
     return Choice("in_batch", "pairs without labels are taken as matches, so each text must find its partner among the batch's others")
 
 
-def _refuse_one_label(shape: DataShape) -> None:
+def refuse_one_label(shape: DataShape) -> None:
+    """Refuse labels that are all the same."""
     if shape.label_kind in ("class", "binary") and shape.classes is not None and shape.classes < 2:
         raise InputError(f"the label column holds {shape.classes} class, expected two or more\n  check which column is named as the label")
     if shape.label_kind == "score" and shape.label_range is not None and shape.label_range[0] >= shape.label_range[1]:

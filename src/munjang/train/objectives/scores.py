@@ -35,15 +35,16 @@ class ScoreLoss(Protocol):
 
 @dataclass(frozen=True)
 class Mse:
-    """Mean squared error against a number a pair."""
+    """Mean squared error of the logit, or of its sigmoid, against a number a pair."""
 
     name: ClassVar[str] = "mse"
     shape: ClassVar[Literal["pair", "list"]] = "pair"
+    activation: Literal["sigmoid", "none"] = "none"
 
     def __call__(self, logits: Tensor, labels: Tensor | None, /, *, mask: Tensor | None = None) -> Tensor:
-        """Return the mean of (logit − label)²."""
+        """Return the mean of (score − label)²."""
         logits_B, labels_B = _one_score_a_pair(self.name, logits, labels, mask)
-        return F.mse_loss(logits_B, labels_B)
+        return F.mse_loss(logits_B.sigmoid() if self.activation == "sigmoid" else logits_B, labels_B)
 
 
 @dataclass(frozen=True)

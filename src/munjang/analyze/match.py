@@ -1,0 +1,158 @@
+"""Two collections → for the rows of one their best counterparts in the other.
+
+Many-to-one: every row on the left takes its best row on the right. One-to-one: every row is used at most once, and the sum of scores is the
+largest there is (`assign`); beyond ASSIGNED_CELLS scores, candidates are taken best first instead, which `exact` says.
+
+Scores are cosines, or margins: a pair's cosine divided by the average of both sides' cosines with their nearest neighbours. Where some rows
+are close to everything, the margin finds translations that the cosine does not; a margin of 1 means "no closer than others", and 1.05 to
+1.1 is a usual threshold.
+
+Shapes: N rows on the left, M on the right, D dimensions, K neighbours, P candidate pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from munjang.analyze.assign import assign, assign_greedily
+from munjang.errors import UsageError
+from munjang.types import Ints, Vectors
+from munjang.vectors.similarity import as_rows, check_same_dimension, prepared, similarity
+from munjang.vectors.topk import top_k
+
+Scoring = Literal["cosine", "margin"]
+
+ASSIGNED_CELLS = 4_000_000
+"""Scores up to which the best assignment is sought; more are matched best first."""
+
+CANDIDATES = 32
+"""Nearest rows of each row, from both sides, that are matched best first."""
+
+_SMALLEST_MEAN = np.float32(1e-6)  # neighbours that are no neighbours at all must not make a margin infinite
+
+
+@dataclass(frozen=True)
+class Match:
+    """Row `left` of one collection goes with row `right` of the other."""
+
+    left: int
+    right: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Who goes with whom."""
+
+    matches: tuple[Match, ...]
+    """By the left row."""
+    left_alone: tuple[int, ...]
+    right_alone: tuple[int, ...]
+    exact: bool
+    """Whether no other matching has a larger sum of scores."""
+
+
+def match(
+    left: ArrayLike,
+    right: ArrayLike,
+    *,
+    one_to_one: bool = False,
+    scoring: Scoring = "cosine",
+    threshold: float | None = None,
+    neighbours: int = 4,
+) -> Matched:
+    """Return the best counterpart on the right for rows on the left.
+
+    Pairs below the threshold are left out, and in a one-to-one matching no pair above it is given up for one below. `neighbours` are
+    those whose average a margin is measured by.
+
+    >>> match([[1, 0], [0, 1]], [[0, 1], [1, 0]]).matches[0].right
+    1
+    """
+    left_ND, right_MD = prepared(as_rows(left, "left"), "cosine"), prepared(as_rows(right, "right"), "cosine")
+    if left_ND.size and right_MD.size:
+        check_same_dimension(left_ND, right_MD, "left", "right")
+    if scoring not in ("cosine", "margin") or neighbours < 1:
+        raise UsageError(f"scoring is {scoring!r} and neighbours is {neighbours}; expected cosine or margin, and at least 1 neighbour")
+    if not len(left_ND) or not len(right_MD):
+        return _matched(np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=np.float32), len(left_ND), len(right_MD), exact=True)
+    means = _Means.of(left_ND, right_MD, neighbours) if scoring == "margin" else None
+    exact = not one_to_one or len(left_ND) * len(right_MD) <= ASSIGNED_CELLS
+    if not one_to_one:
+        pairs_P2, scores_P = _each_its_best(left_ND, right_MD, means)
+    elif exact:
+        pairs_P2, scores_P = _best_assignment(left_ND, right_MD, means, threshold)
+    else:
+        pairs_P2, scores_P = _best_first(left_ND, right_MD, means)
+    if threshold is not None:
+        kept = scores_P >= np.float32(threshold)
+        pairs_P2, scores_P = pairs_P2[kept], scores_P[kept]
+    return _matched(pairs_P2, scores_P, len(left_ND), len(right_MD), exact=exact)
+
+
+@dataclass(frozen=True)
+class _Means:
+    """Half the average cosine of each row with its nearest neighbours on the other side."""
+
+    left_N: Vectors
+    right_M: Vectors
+
+    @classmethod
+    def of(cls, left_ND: Vectors, right_MD: Vectors, neighbours: int) -> _Means:
+        forward, _ = top_k(left_ND, right_MD, k=neighbours)
+        backward, _ = top_k(right_MD, left_ND, k=neighbours)
+        return cls(forward.mean(axis=1) / 2, backward.mean(axis=1) / 2)
+
+    def margins(self, cosines: Vectors, left: Ints | slice, right: Ints | slice) -> Vectors:
+        """Return cosines as margins; rows and columns as numpy would broadcast them."""
+        left_mean = self.left_N[left] if cosines.ndim == 1 else self.left_N[left][:, None]
+        return np.asarray(cosines / np.maximum(left_mean + self.right_M[right], _SMALLEST_MEAN), dtype=np.float32)
+
+
+def _each_its_best(left_ND: Vectors, right_MD: Vectors, means: _Means | None) -> tuple[Ints, Vectors]:
+    left_P, right_P, scores_P = _candidates(left_ND, right_MD, means, 1 if means is None else CANDIDATES)
+    order = np.lexsort((right_P, -scores_P, left_P))
+    _, first = np.unique(left_P[order], return_index=True)
+    chosen = order[first]
+    return np.stack([left_P[chosen], right_P[chosen]], axis=1), scores_P[chosen]
+
+
+def _best_assignment(left_ND: Vectors, right_MD: Vectors, means: _Means | None, threshold: float | None) -> tuple[Ints, Vectors]:
+    scores_NM = similarity(left_ND, right_MD)
+    if means is not None:
+        scores_NM = means.margins(scores_NM, slice(None), slice(None))
+    # A pair below the threshold is worth as much as none.
+    worth_NM = scores_NM if threshold is None else np.where(scores_NM >= np.float32(threshold), scores_NM, np.float32(threshold))
+    rows, columns = assign(worth_NM)
+    return np.stack([rows, columns], axis=1), scores_NM[rows, columns]
+
+
+def _best_first(left_ND: Vectors, right_MD: Vectors, means: _Means | None) -> tuple[Ints, Vectors]:
+    turned = None if means is None else _Means(means.right_M, means.left_N)
+    left_P, right_P, scores_P = _candidates(left_ND, right_MD, means, CANDIDATES)
+    more_right, more_left, more_scores = _candidates(right_MD, left_ND, turned, CANDIDATES)
+    pairs_P2 = np.concatenate([np.stack([left_P, right_P], axis=1), np.stack([more_left, more_right], axis=1)])
+    scores_P = np.concatenate([scores_P, more_scores])
+    taken = assign_greedily(pairs_P2[:, 0], pairs_P2[:, 1], scores_P)
+    return pairs_P2[taken], scores_P[taken]
+
+
+def _candidates(left_ND: Vectors, right_MD: Vectors, means: _Means | None, k: int) -> tuple[Ints, Ints, Vectors]:
+    """Return each left row with its k nearest right rows, and their scores."""
+    scores_NK, right_NK = top_k(left_ND, right_MD, k=k)
+    left_P, right_P = np.repeat(np.arange(len(left_ND)), scores_NK.shape[1]), right_NK.reshape(-1)
+    scores_P = scores_NK.reshape(-1)
+    return left_P, right_P, scores_P if means is None else means.margins(scores_P, left_P, right_P)
+
+
+def _matched(pairs_P2: Ints, scores_P: Vectors, n: int, m: int, *, exact: bool) -> Matched:
+    order = np.argsort(pairs_P2[:, 0], kind="stable")
+    rows = zip(pairs_P2[order].tolist(), scores_P[order].tolist(), strict=True)
+    left_alone = np.setdiff1d(np.arange(n), pairs_P2[:, 0])
+    right_alone = np.setdiff1d(np.arange(m), pairs_P2[:, 1])
+    matches = tuple(Match(left, right, score) for (left, right), score in rows)
+    return Matched(matches, tuple(left_alone.tolist()), tuple(right_alone.tolist()), exact)

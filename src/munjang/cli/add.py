@@ -1,0 +1,84 @@
+"""`munjang add`: files of texts → documents in a library."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from munjang.cli.library_files import Columns, LibraryArgument, open_with_model, read_all
+from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, TextColumnOption, examples, new_app
+from munjang.cli.show import emit, note, print_facts
+from munjang.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from munjang.library.library import Library
+
+app = new_app()
+
+
+@app.command(
+    epilog=examples(
+        "munjang add news.db news.csv",
+        "munjang add news.db 2024.jsonl 2025.jsonl --text-column body --id-column url",
+        "munjang add notes.db notes/",
+        "cat lines.txt | munjang add lines.db -",
+    )
+)
+def add(
+    library: LibraryArgument,
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE…", help='txt (a text a line), csv, tsv, jsonl, json, parquet; a folder; "-" is standard input.'),
+    ],
+    model: ModelOption = None,
+    text_column: TextColumnOption = None,
+    id_column: Annotated[str | None, typer.Option(help="The column that holds ids; without one, a text is its own id.")] = None,
+    format: FormatOption = None,
+    encoding: Annotated[str, typer.Option(help="The files' encoding.")] = "utf-8-sig",
+    passage_characters: Annotated[
+        int | None, typer.Option(min=50, help="Split longer documents into passages of so many characters; for a new library.")
+    ] = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count broken lines and go on.")] = False,
+    compute: ComputeOption = "float32",
+    as_json: JsonOption = False,
+) -> None:
+    """Add documents to a library, or bring it up to date.
+
+    Only new and changed texts are encoded. Every batch is on disk before the next; an interrupted add is continued by the same command.
+    """
+    from munjang.models.progress import progress_bar
+    from munjang.text.rows import BadLines
+
+    bad = BadLines() if skip_bad else None
+    columns = Columns(text_column, id_column, format, encoding)
+    with open_with_model(library, model, compute=compute, create=True, passage_characters=passage_characters) as opened:
+        with progress_bar("add", None, shown=True) as advance:
+            report = opened.add(read_all(files, columns, bad=bad), progress=advance)
+        _prepare(opened)
+        total = opened.info().documents
+    for message in bad.first if bad else ():
+        note(f"skipped {message}")
+    skipped = bad.count if bad else 0
+    if as_json:
+        emit({**asdict(report), "seconds": round(report.seconds, 3), "documents": total, "skipped": skipped})
+        return
+    print_facts(
+        [
+            ("added", f"{report.added:,}"),
+            ("changed", f"{report.changed:,}"),
+            ("other metadata", f"{report.relabelled:,}"),
+            ("unchanged", f"{report.unchanged:,}"),
+            ("skipped", f"{skipped:,}"),
+            ("documents now", f"{total:,}"),
+            ("seconds", f"{report.seconds:.2f} ({report.records / max(report.seconds, 1e-9):,.0f} records/s)"),
+        ]
+    )
+
+
+def _prepare(library: Library) -> None:
+    try:
+        library.prepare()
+    except MissingExtra as error:
+        note(f"searching stays exact: {error}")

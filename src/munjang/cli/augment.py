@@ -1,0 +1,89 @@
+"""`munjang augment`: texts → pairs of near ones with a cross-encoder's scores, for a sentence encoder to learn from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from munjang.cli.options import ComputeOption, JsonOption, TextColumnOption, examples, new_app
+from munjang.cli.show import emit, note, print_facts
+
+app = new_app()
+
+
+@app.command(
+    epilog=examples(
+        "munjang augment gold.tsv --cross my-cross-encoder --model my-model -o silver.csv",
+        "munjang augment sentences.txt --cross my-cross-encoder --strategy bm25 --per-text 5 --limit 20000 -o silver.jsonl",
+    )
+)
+def augment(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Texts, or pairs of texts (labelled or not), whose own pairs are left out.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Silver pairs, as .csv, .tsv or .jsonl.")],
+    cross: Annotated[str | None, typer.Option("--cross", help="The cross-encoder that labels; a name or folder.")] = None,
+    model: Annotated[str | None, typer.Option("--model", "-m", help="The sentence encoder that finds neighbours.")] = None,
+    per_text: Annotated[int, typer.Option(min=1, help="Neighbours of each text, by each strategy.")] = 3,
+    strategy: Annotated[
+        Literal["bm25", "semantic", "both"], typer.Option(help="Neighbours by shared words, by meaning, or by both.")
+    ] = "both",
+    limit: Annotated[int | None, typer.Option(min=1, help="Keep at most so many pairs, drawn at random.")] = None,
+    score: Annotated[Literal["model", "sigmoid", "clip"], typer.Option(help="The score as it is, its sigmoid, or cut to 0 … 1.")] = "model",
+    seed: Annotated[int, typer.Option(help="For --limit.")] = 0,
+    text_column: TextColumnOption = None,
+    compute: ComputeOption = "float32",
+    as_json: JsonOption = False,
+) -> None:
+    """Let a cross-encoder label pairs for a sentence encoder to learn from.
+
+    Pairs are neighbours among the texts, by words (BM25) and by meaning. Train on people's labels and these together (Augmented SBERT).
+    """
+    import numpy as np
+
+    from munjang.cli.watched import Watched, WatchedScorer
+    from munjang.models.cross_encoder import CrossEncoder
+    from munjang.models.registry import resolve_reranker
+    from munjang.models.sentence_encoder import SentenceEncoder
+    from munjang.train.augment import SampleOptions, check_format, label_pairs, sample_pairs, write_silver
+
+    check_format(output)
+    options = SampleOptions(per_text=per_text, strategy=strategy, limit=limit, seed=seed)
+    texts, known = _texts(file, text_column)
+    note(f"{len(set(texts)):,} different texts" + (f", {len(known):,} pairs of them are known" if known else ""))
+    scorer = WatchedScorer(CrossEncoder.load(resolve_reranker(cross).path, compute=compute))
+    encoder = None if strategy == "bm25" else Watched(SentenceEncoder.load(model, compute=compute))
+    pairs = sample_pairs(texts, encoder=encoder, known=known, options=options)
+    silver = label_pairs(scorer, pairs, labelling=score)
+    written = write_silver(silver, output)
+    scores = np.array([pair.score for pair in silver])
+    quartiles = [round(float(value), 4) for value in np.quantile(scores, (0.25, 0.5, 0.75))]
+    if as_json:
+        emit({"texts": len(set(texts)), "known": len(known), "pairs": written, "quartiles": quartiles, "output": str(output)})
+        return
+    facts = [("pairs", f"{written:,}"), ("quartiles of the scores", ", ".join(f"{value:.3f}" for value in quartiles))]
+    print_facts([*facts, ("written to", str(output))])
+
+
+def _texts(file: str, text_column: str | None) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return all texts of a file, and the pairs that stand there already."""
+    from munjang.errors import InputError
+    from munjang.evaluate.datasets import ReadOptions, read_any
+    from munjang.evaluate.datasets.rows import LabelledText, Triplet
+    from munjang.text.readers import read_texts
+
+    if text_column is None and file != "-" and not file.endswith((".txt", ".txt.gz")):
+        try:
+            # the file's own labels are not read, so any scale will do
+            rows = read_any(file, ReadOptions(scale=(-1e12, 1e12))).rows
+        except InputError:
+            rows = ()
+        pairs: list[tuple[str, str]] = []
+        for row in rows:
+            if isinstance(row, Triplet):
+                pairs += [(row.anchor, row.positive), (row.anchor, row.negative)]
+            elif not isinstance(row, LabelledText):
+                pairs.append((row.a, row.b))
+        if pairs:
+            return [text for pair in pairs for text in pair], pairs
+    return [record.text for record in read_texts(file, text_column=text_column)], []

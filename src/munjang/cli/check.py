@@ -1,0 +1,33 @@
+"""`munjang check`: is everything in a library as it was written?"""
+
+from __future__ import annotations
+
+import typer
+
+from munjang.cli.library_files import LibraryArgument
+from munjang.cli.options import JsonOption, examples, new_app
+from munjang.cli.show import emit, one_line
+from munjang.errors import DamagedFile
+
+app = new_app()
+
+
+@app.command(epilog=examples("munjang check news.db", "munjang check news.db --json"))
+def check(library: LibraryArgument, as_json: JsonOption = False) -> None:
+    """Read everything in a library and compare it with its checksums.
+
+    Ends with 4 when something is damaged.
+    """
+    from munjang.library.library import Library
+
+    with Library.open(library, create=False) as opened:
+        findings = opened.check()
+        documents = opened.info().documents if not findings else None
+    if as_json:
+        emit({"sound": not findings, "documents": documents, "findings": findings})
+    else:
+        for finding in findings:
+            print(one_line(finding))
+        print(f"{len(findings):,} things are wrong" if findings else f"sound: {documents:,} documents")
+    if findings:
+        raise typer.Exit(DamagedFile.exit_code)

@@ -1,0 +1,37 @@
+"""`munjang info`: what a library is and holds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from munjang.cli.library_files import LibraryArgument
+from munjang.cli.options import JsonOption, examples, new_app
+from munjang.cli.show import emit, print_facts, size_text
+
+app = new_app()
+
+
+@app.command(epilog=examples("munjang info news.db", "munjang info news.db --json"))
+def info(library: LibraryArgument, as_json: JsonOption = False) -> None:
+    """Show what a library is and holds."""
+    from munjang.library.library import Library
+
+    with Library.open(library, create=False) as opened:
+        found = opened.info()
+    path = Path(library)
+    own = path.stat().st_size if path.is_file() else 0
+    caches = sum(each.stat().st_size for each in path.with_name(path.name + ".cache").glob("*")) if own else 0
+    if as_json:
+        emit({**asdict(found), "bytes": own, "cache_bytes": caches})
+        return
+    print_facts(
+        [
+            ("library", found.name),
+            ("documents", f"{found.documents:,}"),
+            ("passages", f"{found.passages:,} of at most {found.passage_characters:,} characters"),
+            ("model", f"{found.model} ({found.fingerprint[:12]}), {found.dimension} dimensions"),
+            ("words", "morphemes (Kiwi)" if found.analyser == "kiwi" else "words and pairs of characters"),
+            ("size", f"{size_text(own)}, caches {size_text(caches)}"),
+        ]
+    )

@@ -1,0 +1,104 @@
+"""`munjang match`: two files → for each text of the first its best counterpart in the second."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, OutputOption, examples, new_app
+from munjang.cli.row_files import TextRow, check_rows_output, read_text_rows, write_rows
+from munjang.cli.show import emit, note, print_facts, print_table
+from munjang.errors import UsageError
+
+if TYPE_CHECKING:
+    from munjang.analyze.match import Matched
+
+app = new_app()
+
+
+@app.command(
+    epilog=examples(
+        "munjang match ours.csv theirs.csv --one-to-one --threshold 0.7",
+        "munjang match korean.txt english.txt --margin --one-to-one --threshold 1.05 -o bitext.tsv",
+    )
+)
+def match(
+    left: Annotated[str, typer.Argument(metavar="FILE", help='The texts that seek a counterpart; "-" is standard input.')],
+    right: Annotated[str, typer.Argument(metavar="FILE", help="The texts among which it is sought.")],
+    one_to_one: Annotated[
+        bool, typer.Option("--one-to-one", help="Use every text once at most; the sum of scores is the largest.")
+    ] = False,
+    margin: Annotated[
+        bool, typer.Option("--margin", help="Score a pair against its neighbours, as for finding translations; 1 is no closer than others.")
+    ] = False,
+    threshold: Annotated[float | None, typer.Option(help="The least score that counts. `munjang calibrate` finds yours.")] = None,
+    output: OutputOption = None,
+    model: ModelOption = None,
+    text_column: Annotated[
+        list[str] | None, typer.Option("--text-column", help="The column that holds the text; twice if it differs between the files.")
+    ] = None,
+    format: FormatOption = None,
+    compute: ComputeOption = "float32",
+    as_json: JsonOption = False,
+) -> None:
+    """Find the best counterpart of each text of one file in another.
+
+    -o writes .csv, .tsv or .jsonl.
+    """
+    from munjang.analyze.match import match as matched
+    from munjang.cli.watched import load_watched
+
+    check_rows_output(output)
+    if left == right == "-":
+        raise UsageError('"-" can stand for one of the two files, not for both')
+    left_column, right_column = _columns(text_column)
+    ours = read_text_rows(left, text_column=left_column, id_column=None, format=format)
+    theirs = read_text_rows(right, text_column=right_column, id_column=None, format=format)
+    encoder = load_watched(model, compute=compute)
+    found = matched(
+        encoder.encode([row.text for row in ours]),
+        encoder.encode([row.text for row in theirs]),
+        one_to_one=one_to_one,
+        scoring="margin" if margin else "cosine",
+        threshold=threshold,
+    )
+    if not found.exact:
+        note("too many texts for the best assignment; pairs were taken best first")
+    _show(found, ours, theirs, output, as_json=as_json)
+
+
+def _columns(given: Sequence[str] | None) -> tuple[str | None, str | None]:
+    if not given:
+        return None, None
+    if len(given) > 2:
+        raise UsageError(f"--text-column: found {len(given)} names, expected one or two")
+    return given[0], given[-1]
+
+
+def _show(found: Matched, ours: Sequence[TextRow], theirs: Sequence[TextRow], output: Path | None, *, as_json: bool) -> None:
+    pairs = [(round(pair.score, 6), ours[pair.left], theirs[pair.right]) for pair in found.matches]
+    if output is not None:
+        write_rows(output, [_flat(*pair) for pair in pairs])
+    if as_json:
+        emit(
+            {
+                "matches": [{"score": score, "left": a.facts(), "right": b.facts()} for score, a, b in pairs],
+                "left_alone": [ours[row].facts() for row in found.left_alone],
+                "right_alone": [theirs[row].facts() for row in found.right_alone],
+                "exact": found.exact,
+            }
+        )
+        return
+    if output is None:
+        table = ([f"{score:.3f}", a.name(), a.text, b.name(), b.text] for score, a, b in pairs)
+        print_table(["score", "left", "", "right", " "], table, right=["score"])
+    facts = [("matched", f"{len(pairs):,}"), ("alone on the left", f"{len(found.left_alone):,}")]
+    facts += [("alone on the right", f"{len(found.right_alone):,}")]
+    print_facts(facts + ([] if output is None else [("written to", str(output))]))
+
+
+def _flat(score: float, a: TextRow, b: TextRow) -> dict[str, Any]:
+    return {"score": score, "left": a.name(), "right": b.name(), "text_left": a.text, "text_right": b.text}

@@ -1,0 +1,34 @@
+"""`munjang remove`: documents go from a library."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from munjang.cli.library_files import LibraryArgument
+from munjang.cli.options import JsonOption, examples, new_app
+from munjang.cli.show import emit, print_facts
+
+app = new_app()
+
+
+@app.command(epilog=examples("munjang remove news.db a b", "munjang remove news.db a --compact"))
+def remove(
+    library: LibraryArgument,
+    ids: Annotated[list[str], typer.Argument(metavar="ID…", help="The documents' ids.")],
+    compact: Annotated[bool, typer.Option("--compact", help="Give the space back to the disk.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove documents from a library by their ids."""
+    from munjang.library.library import Library
+
+    with Library.open(library, create=False) as opened:
+        removed = opened.remove(ids)
+        if compact:
+            opened.compact()
+        left = opened.info().documents
+    if as_json:
+        emit({"removed": removed, "unknown": len(set(ids)) - removed, "documents": left})
+    else:
+        print_facts([("removed", f"{removed:,}"), ("unknown", f"{len(set(ids)) - removed:,}"), ("documents now", f"{left:,}")])

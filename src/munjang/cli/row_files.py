@@ -1,0 +1,88 @@
+"""Rows in and out for commands that compare whole files: every row with its text, and rows written as CSV, TSV, JSON Lines or text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from munjang.errors import InputError, TextError, UsageError
+
+if TYPE_CHECKING:
+    from munjang.text.rows import Format
+
+TABLES = (".csv", ".tsv", ".jsonl")
+TEXTS = (*TABLES, ".txt")
+
+
+@dataclass(frozen=True)
+class TextRow:
+    """One row of a file: its number from 1, its id if the file has ids, its text, and all its columns."""
+
+    number: int
+    id: str | None
+    text: str
+    values: Mapping[str, Any]
+
+    def facts(self) -> dict[str, Any]:
+        """Return what JSON output says of a row."""
+        return {"row": self.number, **({} if self.id is None else {"id": self.id}), "text": self.text}
+
+    def name(self) -> str:
+        """Return what people know the row by."""
+        return str(self.number) if self.id is None else self.id
+
+
+def read_text_rows(path: str, *, text_column: str | None, id_column: str | None, format: Format | None) -> list[TextRow]:
+    """Read a whole file and refuse texts that no model takes while their line is still known."""
+    from munjang.text.readers import read_rows
+    from munjang.text.records import records
+    from munjang.text.unicode import clean
+
+    rows = list(read_rows(path, format=format))
+    found = []
+    for number, record in enumerate(records(rows, text_column=text_column, id_column=id_column), start=1):
+        try:
+            clean(record.text)
+        except TextError as error:
+            raise TextError(f"{record.where}: {error}") from None
+        found.append(TextRow(number, record.id, record.text, rows[number - 1].values))
+    if not found:
+        raise InputError(f"{'stdin' if path == '-' else path}: holds no text, expected at least one line")
+    return found
+
+
+def check_rows_output(output: Path | None, *, suffixes: Sequence[str] = TABLES) -> None:
+    """Refuse a name whose suffix says no format."""
+    if output is not None and output.suffix.lower() not in suffixes:
+        raise UsageError(f"{output}: expected a name that ends in {', '.join(suffixes)}")
+
+
+def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write rows in the format the name says; a .txt file gets the column "text" alone."""
+    from munjang.cli.whole_file import write_whole
+
+    suffix = path.suffix.lower()
+    if suffix == ".jsonl":
+        write_whole(path, "".join(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows))
+    elif suffix == ".txt":
+        write_whole(path, "".join(" ".join(str(row["text"]).splitlines()) + "\n" for row in rows))
+    else:
+        write_whole(path, _table(rows, "," if suffix == ".csv" else "\t"))
+
+
+def _table(rows: Sequence[Mapping[str, Any]], delimiter: str) -> str:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    out = io.StringIO()
+    table = csv.writer(out, delimiter=delimiter, lineterminator="\n")
+    table.writerow(names)
+    table.writerows([_cell(row.get(name)) for name in names] for row in rows)
+    return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict | bool) else value

@@ -1,0 +1,149 @@
+"""`munjang search`: a question and a library → the documents that answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from munjang.cli.library_files import LibraryArgument, open_with_model
+from munjang.cli.options import ComputeOption, JsonOption, ModelOption, examples, new_app
+from munjang.cli.show import emit, note, print_table
+from munjang.errors import MunjangError, UsageError
+
+if TYPE_CHECKING:
+    from munjang.library.hits import Hit
+    from munjang.library.library import Library
+    from munjang.types import Scorer
+
+TOKEN_PAIRS = 5
+"""Pairs of tokens that --explain shows."""
+
+app = new_app()
+
+
+@app.command(
+    epilog=examples(
+        'munjang search news.db "winter weather" -k 5',
+        'munjang search news.db "겨울 날씨" --hybrid --where "year >= 2020"',
+        "munjang search news.db --like a --unlike b --json",
+    )
+)
+def search(
+    library: LibraryArgument,
+    queries: Annotated[
+        list[str] | None, typer.Argument(metavar="QUERY…", help="What to look for; several are answered one by one.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many documents.")] = 10,
+    where: Annotated[str | None, typer.Option(help="Only documents whose metadata fit, such as: year >= 2020 and kind = 'a'")] = None,
+    hybrid: Annotated[bool, typer.Option("--hybrid", help="Look for words as well as for meaning.")] = False,
+    rerank: Annotated[bool, typer.Option("--rerank", help="Let a cross-encoder order the best 50.")] = False,
+    reranker: Annotated[str | None, typer.Option(help="The cross-encoder's name or folder; implies --rerank.")] = None,
+    budget: Annotated[float | None, typer.Option(min=0.0, help="Stop re-ranking after so many seconds.")] = None,
+    like: Annotated[list[str] | None, typer.Option(help="Look near this document; may be repeated.")] = None,
+    unlike: Annotated[list[str] | None, typer.Option(help="Look away from this document; may be repeated.")] = None,
+    min_score: Annotated[float | None, typer.Option(help="Leave out hits that score less.")] = None,
+    exact: Annotated[
+        bool | None, typer.Option("--exact/--approximate", help="By default approximate where a graph exists, else exact.")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Say what carried each hit.")] = False,
+    model: ModelOption = None,
+    compute: ComputeOption = "float32",
+    as_json: JsonOption = False,
+) -> None:
+    """Find the documents of a library that answer a question.
+
+    A long document is found by its best passage, which is shown with its place.
+    """
+    asked: list[str | None] = [*queries] if queries else [None]
+    if asked == [None] and not like:
+        raise UsageError("there is no question, expected a QUERY, or --like with a document's id")
+    scorer = _scorer(reranker) if rerank or reranker else None
+    with open_with_model(library, model, compute=compute) as opened:
+        answers = [
+            opened.search(
+                query,
+                k,
+                where=where,
+                hybrid=hybrid,
+                rerank=scorer,
+                exact=exact,
+                like=like or (),
+                unlike=unlike or (),
+                min_score=min_score,
+                explain=explain,
+                budget_seconds=budget,
+            )
+            for query in asked
+        ]
+        rows = [[_row(hit, query, opened) for hit in hits] for query, hits in zip(asked, answers, strict=True)]
+    if as_json:
+        emit(rows[0] if len(asked) == 1 else [{"query": query, "hits": each} for query, each in zip(asked, rows, strict=True)])
+        return
+    for query, hits, each in zip(asked, answers, rows, strict=True):
+        _show(query if len(asked) > 1 else None, hits, each)
+
+
+def _scorer(name: str | None) -> Scorer:
+    from munjang.models.cross_encoder import CrossEncoder
+    from munjang.models.registry import resolve_reranker
+
+    return CrossEncoder.load(resolve_reranker(name).path)
+
+
+def _row(hit: Hit, query: str | None, library: Library) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": hit.id, "score": round(hit.score, 6), "text": hit.text, "metadata": hit.metadata}
+    if hit.stop - hit.start < len(hit.text):
+        row |= {"passage": hit.passage, "start": hit.start, "stop": hit.stop}
+    if hit.explanation is not None:
+        row["explanation"] = {**asdict(hit.explanation), "tokens": _token_pairs(query, hit.passage, library)}
+    return row
+
+
+def _token_pairs(query: str | None, passage: str, library: Library) -> list[dict[str, Any]]:
+    """Return the pairs of tokens that are most alike, where the model can show them."""
+    from munjang.cli.watched import Watched
+    from munjang.models.inspect import compare_tokens
+
+    if query is None or not isinstance(library.encoder, Watched):
+        return []
+    try:
+        compared = compare_tokens(library.encoder.model, query, passage)
+    except MunjangError:
+        return []
+    return [
+        {"query": compared.first.tokens[pair.first].text, "text": compared.second.tokens[pair.second].text, "cosine": round(pair.cosine, 4)}
+        for pair in compared.best_pairs[:TOKEN_PAIRS]
+    ]
+
+
+def _show(title: str | None, hits: Sequence[Hit], rows: Sequence[dict[str, Any]]) -> None:
+    if not hits:
+        note("nothing was found")
+        return
+    cells = [(f"{hit.score:.4f}", hit.id, _place(hit), hit.passage) for hit in hits]
+    print_table(("score", "id", "place", "text"), cells, right=("score",), title=title)
+    for hit, row in zip(hits, rows, strict=True):
+        if hit.explanation is not None:
+            print(f"{hit.id}: {_explained(row['explanation'])}")
+
+
+def _place(hit: Hit) -> str:
+    return "whole" if hit.stop - hit.start == len(hit.text) else f"{hit.start:,}–{hit.stop:,} of {len(hit.text):,}"
+
+
+def _explained(facts: dict[str, Any]) -> str:
+    from munjang.cli.show import one_line
+
+    parts = []
+    if facts["cosine"] is not None:
+        parts.append(f"meaning {facts['cosine']:.3f} (rank {facts['meaning_rank']})")
+    if facts["bm25"] is not None:
+        parts.append(f"words {facts['bm25']:.2f} (rank {facts['words_rank']})")
+    if facts["words"]:
+        parts.append("shared: " + " ".join(facts["words"]))
+    if facts["tokens"]:
+        parts.append("tokens: " + ", ".join(f"{pair['query']}~{pair['text']} {pair['cosine']:.2f}" for pair in facts["tokens"]))
+    return one_line("; ".join(parts))

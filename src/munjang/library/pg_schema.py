@@ -1,0 +1,99 @@
+"""The tables of a library in PostgreSQL, one schema each, and how they are made.
+
+settings    one row: uuid, generation, the last row and document number ever used, and what all vectors have in common
+documents   number, the id's hash, id, text, metadata (as JSON text, the truth; as jsonb, for filters), content hash, checksum
+passages    row (never used twice), document, start, stop, words in order, how many there are, vector, checksum
+words       row, word, how often: what BM25 counts
+writer      who holds the right to write, for people; only the advisory lock counts
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from munjang.errors import InputError
+from munjang.library.pg_connections import run
+from munjang.library.store import Settings
+from munjang.library.where_postgres import NUMBER_FUNCTION
+
+if TYPE_CHECKING:
+    import psycopg
+
+LARGEST_INDEXED = 2_000
+"""Dimensions that pgvector's index takes."""
+
+COLUMNS = "model, fingerprint, dimension, analyser, passage_characters, passage_overlap"
+_TABLES = (
+    "CREATE TABLE settings (one integer PRIMARY KEY CHECK (one = 1), uuid text NOT NULL, generation bigint NOT NULL,"
+    " last_row bigint NOT NULL, last_number bigint NOT NULL, model text NOT NULL, fingerprint text NOT NULL, dimension integer NOT NULL,"
+    " analyser text NOT NULL, passage_characters integer NOT NULL, passage_overlap integer NOT NULL)",
+    # An id may be longer than an index entry, so it is found by its hash.
+    "CREATE TABLE documents (number bigint PRIMARY KEY, key bytea NOT NULL UNIQUE, id text NOT NULL, text text NOT NULL,"
+    " metadata text NOT NULL, found jsonb NOT NULL GENERATED ALWAYS AS (metadata::jsonb) STORED, content_hash text NOT NULL, checksum bigint NOT NULL)",
+    'CREATE TABLE passages ("row" bigint PRIMARY KEY, document bigint NOT NULL REFERENCES documents (number) ON DELETE CASCADE,'
+    " start integer NOT NULL, stop integer NOT NULL, words text[] NOT NULL, length integer NOT NULL, vector vector NOT NULL,"
+    " checksum bigint NOT NULL)",
+    "CREATE INDEX passages_of ON passages (document)",
+    'CREATE TABLE words (word text COLLATE "C" NOT NULL, "row" bigint NOT NULL REFERENCES passages ("row") ON DELETE CASCADE,'
+    ' count integer NOT NULL, PRIMARY KEY (word, "row"))',
+    'CREATE INDEX words_of ON words ("row")',
+    "CREATE TABLE writer (pid integer NOT NULL, since text NOT NULL, purpose text NOT NULL)",
+)
+
+
+def create(connection: psycopg.Connection[Any], schema: str, settings: Settings) -> None:
+    """Make the tables, unless they exist."""
+    with connection.transaction():
+        run(connection, "SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", (schema,))  # two makers at once: one waits
+        if exists(connection, schema):
+            return
+        _need_pgvector(connection)
+        run(connection, f"CREATE SCHEMA IF NOT EXISTS {schema}")
+        for statement in (*_TABLES, NUMBER_FUNCTION):
+            run(connection, statement)
+        marks = ", ".join(["%s"] * 7)
+        sql = f"INSERT INTO settings (one, generation, last_row, last_number, uuid, {COLUMNS}) VALUES (1, 1, 0, 0, {marks})"  # noqa: S608
+        run(connection, sql, (uuid.uuid4().hex, *_values(settings)))
+
+
+def exists(connection: psycopg.Connection[Any], schema: str) -> bool:
+    """Say whether there is a library."""
+    return bool(run(connection, "SELECT to_regclass(%s) IS NOT NULL", (f"{schema}.settings",)).fetchone()[0])
+
+
+def read_settings(connection: psycopg.Connection[Any]) -> Settings:
+    """Return what all vectors have in common."""
+    return Settings(*run(connection, f"SELECT {COLUMNS} FROM settings").fetchone())  # noqa: S608
+
+
+def write_settings(connection: psycopg.Connection[Any], settings: Settings) -> None:
+    """Replace the settings, inside the caller's transaction."""
+    run(connection, f"UPDATE settings SET ({COLUMNS}) = (%s, %s, %s, %s, %s, %s)", _values(settings))  # noqa: S608
+
+
+def make_index(connection: psycopg.Connection[Any], dimension: int) -> None:
+    """Make the HNSW index for vectors of this dimension, unless it exists or cannot."""
+    if dimension <= LARGEST_INDEXED:
+        run(
+            connection,
+            f"CREATE INDEX IF NOT EXISTS passages_near_{int(dimension)} ON passages"
+            f" USING hnsw ((vector::vector({int(dimension)})) vector_cosine_ops) WHERE vector_dims(vector) = {int(dimension)}",
+        )
+
+
+def _need_pgvector(connection: psycopg.Connection[Any]) -> None:
+    import psycopg
+
+    try:
+        with connection.transaction():
+            run(connection, "CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+    except psycopg.Error as error:
+        raise InputError(
+            "the server has no pgvector, or this user may not switch it on\n  ask its administrator for CREATE EXTENSION vector"
+        ) from error
+
+
+def _values(settings: Settings) -> tuple[str, str, int, str, int, int]:
+    s = settings
+    return s.model, s.fingerprint, s.dimension, s.analyser, s.passage_characters, s.passage_overlap

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROWS = "key,title,year\nx,the rain is in the river,2001\ny,비가 많이 온다,2002\nz,the rain is in the river,2003\nw,cat,2004\n"
+
+
+@pytest.fixture
+def news(tmp_path: Path) -> Path:
+    path = tmp_path / "news.csv"
+    path.write_text(ROWS, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def call(munjang: Callable[..., Any], news: Path, tiny_bert_folder: Path) -> Callable[..., Any]:
+    return lambda *more: munjang("pairs", news, "--text-column", "title", "--id-column", "key", "--model", tiny_bert_folder, *more)
+
+
+def test_pairs_come_best_first_and_repeats_apart(call: Callable[..., Any]) -> None:
+    found = call("--threshold", "-1", "--json").json
+    assert [len(group) for group in found["same"]] == [2]
+    assert {row["id"] for row in found["same"][0]} == {"x", "z"}
+    scores = [pair["score"] for pair in found["pairs"]]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+    assert found["pairs"][0]["a"].keys() == {"row", "id", "text"}
+
+
+def test_a_table_and_a_file_of_pairs(call: Callable[..., Any], tmp_path: Path) -> None:
+    shown = call("--threshold", "-1")
+    assert shown.code == 0
+    assert "repeated texts" in shown.out
+    assert call("--threshold", "-1", "-o", tmp_path / "pairs.csv").code == 0
+    with (tmp_path / "pairs.csv").open(encoding="utf-8") as handle:
+        assert list(next(csv.DictReader(handle))) == ["score", "a", "b", "text_a", "text_b"]
+
+
+def test_fewer_pairs_than_there_are_is_said(call: Callable[..., Any]) -> None:
+    outcome = call("--threshold", "-1", "--top", "1", "--json")
+    assert len(outcome.json["pairs"]) == 1
+    assert "more pairs" in outcome.err
+
+
+def test_groups_tie_repeats_together(call: Callable[..., Any]) -> None:
+    assert [[row["id"] for row in group] for group in call("--threshold", "2", "--groups", "--json").json] == [["x", "z"]]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".txt"])
+def test_dedupe_writes_the_rows_that_stay_with_all_their_columns(call: Callable[..., Any], tmp_path: Path, suffix: str) -> None:
+    clean = tmp_path / f"clean{suffix}"
+    outcome = call("--dedupe", "--threshold", "1.5", "-o", clean, "--json")
+    assert (outcome.json["rows"], outcome.json["kept"]) == (4, 3)
+    assert outcome.json["dropped"][0]["kept"]["id"] == "x"
+    lines = clean.read_text(encoding="utf-8").splitlines()
+    if suffix == ".csv":
+        assert "\n".join(lines) + "\n" == ROWS.replace("z,the rain is in the river,2003\n", "")
+    elif suffix == ".jsonl":
+        assert [json.loads(line)["key"] for line in lines] == ["x", "y", "w"]
+    else:
+        assert lines == ["the rain is in the river", "비가 많이 온다", "cat"]
+
+
+def test_paraphrases_in_other_words_are_kept_by_max_overlap(call: Callable[..., Any]) -> None:
+    assert call("--threshold", "-1", "--max-overlap", "0", "--json").json["pairs"]
+
+
+def test_wrong_calls_are_refused(call: Callable[..., Any], munjang: Callable[..., Any], tmp_path: Path) -> None:
+    assert call("--dedupe", "--groups").code == 2
+    assert call("-o", tmp_path / "pairs.txt").code == 2
+    assert call("--max-overlap", "1.5").code == 2
+    (tmp_path / "empty.txt").write_text("")
+    assert munjang("pairs", tmp_path / "empty.txt").code == 3

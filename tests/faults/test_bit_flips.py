@@ -1,0 +1,116 @@
+"""A flipped bit in the file is noticed: by check always, by search when it reads what was hit."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+
+import pytest
+
+from munjang.errors import DamagedFile
+from munjang.library.checksums import passage_checksum
+from munjang.library.sqlite_files import PAGE_BYTES
+
+
+@pytest.fixture(scope="module")
+def whole(worker, tmp_path_factory) -> bytes:
+    path = tmp_path_factory.mktemp("flip") / "a.db"
+    with worker.opened(path) as library:
+        library.add([worker.record(str(i), i) for i in range(120)])
+        library.compact()
+    return path.read_bytes()
+
+
+def blob_places(raw: bytes, path) -> list[tuple[int, int]]:
+    """Return where each vector's bytes stand in the file."""
+    connection = sqlite3.connect(path)
+    vectors = [vector for (vector,) in connection.execute("SELECT vector FROM vectors")]
+    connection.close()
+    places = [(raw.find(vector), len(vector)) for vector in vectors]
+    assert all(at > 0 for at, _ in places)
+    return places
+
+
+def flipped(raw: bytes, at: int, bit: int) -> bytes:
+    return raw[:at] + bytes([raw[at] ^ (1 << bit)]) + raw[at + 1 :]
+
+
+def noticed_by_search(worker, path) -> bool:
+    try:
+        with worker.opened(path) as library:
+            library.search("document", k=10)
+    except DamagedFile:
+        return True
+    return False
+
+
+def clear_caches(path) -> None:
+    for cache in path.parent.glob("*.cache/*"):
+        cache.unlink()
+
+
+def flip_vectors(worker, whole, folder, count: int) -> None:
+    path, rng = folder / "a.db", random.Random(count)
+    path.write_bytes(whole)
+    places = blob_places(whole, path)
+    for turn in range(count):
+        at, size = rng.choice(places)
+        path.write_bytes(flipped(whole, at + rng.randrange(size), rng.randrange(8)))
+        with worker.opened(path) as library:
+            assert library.check() != []
+        if turn % 10 == 0:
+            clear_caches(path)
+            assert noticed_by_search(worker, path)
+
+
+def test_every_flipped_bit_of_a_vector_is_noticed(worker, whole, tmp_path):
+    flip_vectors(worker, whole, tmp_path, 60)
+
+
+@pytest.mark.slow
+def test_a_thousand_flipped_bits_of_vectors_are_noticed(worker, whole, tmp_path):
+    flip_vectors(worker, whole, tmp_path, 1_000)
+
+
+def test_a_flipped_bit_anywhere_is_noticed_or_changes_no_answer(worker, whole, tmp_path):
+    """Pages have bytes that nobody reads; a bit flipped there must do no harm, any other must be found."""
+    path, rng = tmp_path / "a.db", random.Random(5)
+    path.write_bytes(whole)
+    with worker.opened(path) as library:
+        before = [(hit.id, hit.text, hit.score) for hit in library.search("document 3", k=120)]
+    harmless = 0
+    for _ in range(80):
+        path.write_bytes(flipped(whole, rng.randrange(PAGE_BYTES, len(whole)), rng.randrange(8)))
+        clear_caches(path)
+        try:
+            with worker.opened(path) as library:
+                wrong = library.check()
+                if not wrong:
+                    harmless += 1
+                    assert [(hit.id, hit.text, hit.score) for hit in library.search("document 3", k=120)] == before
+        except DamagedFile:
+            pass
+    assert harmless < 60
+
+
+def test_a_crc_finds_every_single_bit():
+    vector = bytes(range(128))
+    good = passage_checksum(7, 3, 0, 10, vector)
+    for at in range(len(vector)):
+        for bit in range(8):
+            assert passage_checksum(7, 3, 0, 10, flipped(vector, at, bit)) != good
+    assert passage_checksum(8, 3, 0, 10, vector) != good
+
+
+def test_swapped_vectors_are_noticed(worker, whole, tmp_path):
+    path = tmp_path / "a.db"
+    path.write_bytes(whole)
+    connection = sqlite3.connect(path)
+    (a, first, first_sum), (b, second, second_sum) = connection.execute("SELECT row, vector, checksum FROM vectors LIMIT 2").fetchall()
+    connection.execute("UPDATE vectors SET vector = ?, checksum = ? WHERE row = ?", (second, second_sum, a))
+    connection.execute("UPDATE vectors SET vector = ?, checksum = ? WHERE row = ?", (first, first_sum, b))
+    connection.commit()
+    connection.close()
+    with worker.opened(path) as library:
+        assert len(library.check()) == 2
+    assert noticed_by_search(worker, path)

