@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -77,3 +79,18 @@ def test_wrong_calls_are_refused(call: Callable[..., Any], munjang: Callable[...
     assert call("--max-overlap", "1.5").code == 2
     (tmp_path / "empty.txt").write_text("")
     assert munjang("pairs", tmp_path / "empty.txt").code == 3
+
+
+def test_the_page_about_pairs_runs(munjang: Callable[..., Any], minilm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs/pairs.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    files = [code for kind, code in blocks if kind in ("csv", "text")]
+    for name, code in zip(("questions.csv", "ours.txt", "theirs.txt"), files, strict=True):
+        (tmp_path / name).write_text(code, encoding="utf-8")
+    for line in (line for kind, code in blocks if kind == "sh" for line in code.splitlines()):
+        outcome = munjang(*shlex.split(line)[1:], "--model", minilm)
+        assert outcome.code == 0, f"{line}: {outcome.err}"
+        assert outcome.out.strip()
+    for code in (code for kind, code in blocks if kind == "python"):
+        exec(compile(code, "docs/pairs.md", "exec"), {})

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from tests.conftest import quiet
 from tests.train.conftest import sentence_pairs
+from tests.train.test_processes import _launch, _losses
 from tests.train.test_resume import RUN
 
 from munjang import CrossEncoder
@@ -131,6 +132,23 @@ def test_killed_anywhere_and_resumed_it_ends_the_same(folder: Path, cross_values
     train(make_recipe(values("broken"), folder=folder), resume=True)
     for name in ("model.safetensors", "training/log.jsonl", "tokenizer.json", "config.json"):
         assert sha256_of(folder / "whole" / name) == sha256_of(folder / "broken" / name), name
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="gloo is tested on POSIX")
+def test_two_processes_take_the_steps_of_one(folder: Path, cross_values: dict[str, Any]) -> None:
+    cross_values["model"]["dropout"] = 0.0
+    runs: dict[int, list[tuple[dict[str, Any], str]]] = {1: [], 2: []}
+    for count, listed in runs.items():
+        # a mean over rows, and a mean over pairs of documents, which needs every process's scores; 7 rows give uneven shares
+        for name, data in (("mse", SCORED), ("lambdaloss", TRIPLETS)):
+            made = json.loads(json.dumps(cross_values)) | {"output": f"{name}-{count}"}
+            made["stage"][0] |= {"objective": name, "data": [data], "steps": 4, "batch_size": 7}
+            listed.append((made, str(folder)))
+    for made, _ in runs[1]:
+        train(make_recipe(made, folder=folder))
+    _launch(runs[2], 2)
+    for name in ("mse", "lambdaloss"):
+        assert np.allclose(_losses(folder / f"{name}-1"), _losses(folder / f"{name}-2"), atol=1e-5), name
 
 
 @pytest.mark.parametrize(

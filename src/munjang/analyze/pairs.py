@@ -116,21 +116,23 @@ class _BestPairs:
 
     def offer(self, scores_NM: Vectors, at: int, beside: int) -> None:
         """Let the pairs of one tile compete; on the diagonal only those above it."""
-        flat = np.flatnonzero(scores_NM >= self.floor)
-        a_P, b_P = np.divmod(flat, scores_NM.shape[1])
         if at == beside:
-            above = a_P < b_P
-            a_P, b_P = a_P[above], b_P[above]
-        if not len(a_P):
+            for row in range(len(scores_NM)):
+                scores_NM[row, : row + 1] = -np.inf
+        flat = np.flatnonzero(scores_NM >= self.floor)
+        if not len(flat):
             return
-        score_P = scores_NM[a_P, b_P]
+        score_P = scores_NM.reshape(-1)[flat]
         # One more than asked for, so that it shows whether there were more.
         if self.keep is None:
             chosen = _largest(score_P, self.top + 1)
-        else:
+            flat, score_P = flat[chosen], score_P[chosen]
+        a_P, b_P = np.divmod(flat, scores_NM.shape[1])
+        if self.keep is not None:
             order = np.lexsort((b_P, a_P, -score_P))
             chosen = order[self.keep.best(a_P[order], b_P[order], self.top + 1)]
-        self._join(a_P[chosen] + at, b_P[chosen] + beside, score_P[chosen])
+            a_P, b_P, score_P = a_P[chosen], b_P[chosen], score_P[chosen]
+        self._join(a_P + at, b_P + beside, score_P)
 
     def answer(self) -> tuple[Ints, Ints, Vectors]:
         """Return rows and scores, best first, equal scores by rows."""
@@ -142,7 +144,9 @@ class _BestPairs:
         self.a_P, self.b_P = np.concatenate([self.a_P, a_P]), np.concatenate([self.b_P, b_P])
         self.score_P = np.concatenate([self.score_P, score_P])
         if len(self.score_P) > 2 * self.top:
-            kept = np.lexsort((self.b_P, self.a_P, -self.score_P))[: self.top]
+            kept = _largest(self.score_P, self.top)
+            if len(kept) > 2 * self.top:  # nearly all tie: rows decide
+                kept = np.lexsort((self.b_P, self.a_P, -self.score_P))[: self.top]
             self.a_P, self.b_P, self.score_P = self.a_P[kept], self.b_P[kept], self.score_P[kept]
             self.cut = True
             self.floor = self.score_P.min()

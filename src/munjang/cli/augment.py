@@ -69,21 +69,21 @@ def _texts(file: str, text_column: str | None) -> tuple[list[str], list[tuple[st
     """Return all texts of a file, and the pairs that stand there already."""
     from munjang.errors import InputError
     from munjang.evaluate.datasets import ReadOptions, read_any
+    from munjang.evaluate.datasets.recognise import recognise
     from munjang.evaluate.datasets.rows import LabelledText, Triplet
     from munjang.text.readers import read_texts
 
-    if text_column is None and file != "-" and not file.endswith((".txt", ".txt.gz")):
-        try:
-            # the file's own labels are not read, so any scale will do
-            rows = read_any(file, ReadOptions(scale=(-1e12, 1e12))).rows
-        except InputError:
-            rows = ()
-        pairs: list[tuple[str, str]] = []
-        for row in rows:
-            if isinstance(row, Triplet):
-                pairs += [(row.anchor, row.positive), (row.anchor, row.negative)]
-            elif not isinstance(row, LabelledText):
-                pairs.append((row.a, row.b))
-        if pairs:
-            return [text for pair in pairs for text in pair], pairs
-    return [record.text for record in read_texts(file, text_column=text_column)], []
+    try:
+        plain = text_column is not None or file == "-" or file.endswith((".txt", ".txt.gz")) or recognise(file)[0].kind == "texts"
+    except InputError:  # no layout of pairs, so a file of texts, or an error that its reader names
+        plain = True
+    if plain:
+        return [record.text for record in read_texts(file, text_column=text_column)], []
+    pairs: list[tuple[str, str]] = []
+    # the file's own scores are not used, so any scale will do
+    for row in read_any(file, ReadOptions(scale=(-1e12, 1e12))).rows:
+        if isinstance(row, Triplet):
+            pairs += [(row.anchor, row.positive), (row.anchor, row.negative)]
+        elif not isinstance(row, LabelledText):
+            pairs.append((row.a, row.b))
+    return [text for pair in pairs for text in pair], pairs

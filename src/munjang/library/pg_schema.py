@@ -30,7 +30,8 @@ _TABLES = (
     " analyser text NOT NULL, passage_characters integer NOT NULL, passage_overlap integer NOT NULL)",
     # An id may be longer than an index entry, so it is found by its hash.
     "CREATE TABLE documents (number bigint PRIMARY KEY, key bytea NOT NULL UNIQUE, id text NOT NULL, text text NOT NULL,"
-    " metadata text NOT NULL, found jsonb NOT NULL GENERATED ALWAYS AS (metadata::jsonb) STORED, content_hash text NOT NULL, checksum bigint NOT NULL)",
+    " metadata text NOT NULL, found jsonb NOT NULL GENERATED ALWAYS AS (metadata::jsonb) STORED, content_hash text NOT NULL,"
+    " checksum bigint NOT NULL)",
     'CREATE TABLE passages ("row" bigint PRIMARY KEY, document bigint NOT NULL REFERENCES documents (number) ON DELETE CASCADE,'
     " start integer NOT NULL, stop integer NOT NULL, words text[] NOT NULL, length integer NOT NULL, vector vector NOT NULL,"
     " checksum bigint NOT NULL)",

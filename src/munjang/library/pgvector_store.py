@@ -91,7 +91,7 @@ class PgvectorStore:
             yield
         finally:
             self._writing.connection = None
-            connection.close()
+            _release(connection)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -201,6 +201,16 @@ class PgvectorStore:
         if connection is None:
             raise UsageError(f"{self.name}: writing needs the writer's lock\n  write inside `with store.writer(…):`")
         return connection
+
+
+def _release(connection: psycopg.Connection[Any]) -> None:
+    """Give the lock back before the connection goes: the server would do so, but a moment after the next writer asks."""
+    try:
+        if not connection.broken:
+            connection.rollback()
+            run(connection, "SELECT pg_advisory_unlock_all()")
+    finally:
+        connection.close()
 
 
 def _holder(connection: psycopg.Connection[Any]) -> str:

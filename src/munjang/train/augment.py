@@ -1,7 +1,7 @@
 """Augmented SBERT: pairs sampled from texts, labelled by a cross-encoder, for a sentence encoder to learn from beside people's labels.
 
-In: texts, an Encoder for semantic neighbours, a Scorer for labels. Out: silver pairs with scores 0 … 1, and a file that recipes read. Random
-pairs would nearly all be unlike; neighbours by words (BM25) and by meaning are the pairs worth a label. Needs no torch.
+In: texts, an Encoder for semantic neighbours, a Scorer for labels. Out: silver pairs with scores 0 … 1, and a file that recipes read. Pairs
+by chance would nearly all be unlike; neighbours by words (BM25) and by meaning are worth a label. Needs no torch.
 """
 
 from __future__ import annotations

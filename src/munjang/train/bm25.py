@@ -1,8 +1,9 @@
 """BM25 over a list of texts, for sampling pairs that share words: the texts in, a query's best texts out.
 
 Pieces are words in lower case; words of Korean, Chinese or Japanese letters are cut into pairs of letters, so that endings and particles do
-not keep one word from another. The weight of a piece in a text is ln(1 + (N − n + ½) / (n + ½)) · f (k₁ + 1) / (f + k₁ (1 − b + b · l / l̄)):
-n texts of N have the piece, f times in this one, l is its length in pieces. A library with an index on disk is another room's.
+not keep one word from another. What a piece of the query adds to a text's score is
+ln(1 + (N − n + ½) / (n + ½)) · f (k1 + 1) / (f + k1 (1 − b + b l / m)): n texts of N have the piece, f times in this one; l is its length
+in pieces, m the mean length. A library with an index on disk is another room's.
 
 Shapes: N texts, P postings (a piece in a text), V pieces.
 """
@@ -76,4 +77,5 @@ class Bm25:
         if len(found) > k:
             least = np.partition(scores_N[found], len(found) - k)[len(found) - k]
             found = found[scores_N[found] >= least]
-        return found[np.argsort(-scores_N[found], kind="stable")][:k].tolist()
+        best: list[int] = found[np.argsort(-scores_N[found], kind="stable")][:k].tolist()
+        return best
