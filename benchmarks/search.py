@@ -126,7 +126,8 @@ def mining(rounds: int) -> dict[str, Any]:
     floor = 0.5
     routes: Routes = {
         "paraphrase_mining": lambda: util.paraphrase_mining_embeddings(rows),
-        "munjang mine": lambda: mine(rows, threshold=floor, top=500_000),
+        "munjang mine, 500,000": lambda: mine(rows, threshold=-1, top=500_000),
+        "munjang mine, >= 0.5": lambda: mine(rows, threshold=floor, top=500_000),
     }
     peer = {(min(a, b), max(a, b)) for score, a, b in util.paraphrase_mining_embeddings(rows) if score >= floor + 1e-4}
     ours = {(pair.a, pair.b) for pair in mine(rows, threshold=floor, top=500_000).pairs}

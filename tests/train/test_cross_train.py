@@ -187,3 +187,13 @@ def test_a_score_that_is_no_number_is_named(folder: Path, cross_values: dict[str
     source = {"path": "scored.jsonl", "texts": ["q", "p", "n"], "scores": ["s"]}
     with pytest.raises(InputError, match=r"scored.jsonl line 1: s is 'high', expected a number"):
         train(recipe(cross_values, folder, data=[source]))
+
+
+def test_a_teachers_scores_teach_a_sentence_encoder_too(folder: Path, recipe_values: dict[str, Any]) -> None:
+    rows = [{"q": a, "p": f"yes {b}", "n": f"no {b}", "sp": 2.5, "sn": -1} for a, b, _ in sentence_pairs(20)]
+    (folder / "scored.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    del recipe_values["stage"][0]["objective"]
+    result = train(
+        recipe(recipe_values, folder, data=[{"path": "scored.jsonl", "texts": ["q", "p", "n"], "scores": ["sp", "sn"]}], steps=2)
+    )
+    assert any("margins" in line and "chosen" in line for line in result.said)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,9 +28,8 @@ TILE = 2048
 """Rows and columns of scores held at once."""
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Rows a < b and the cosine of their vectors."""
+class Pair(NamedTuple):
+    """Rows a < b and the cosine of their vectors; a tuple, because there may be very many."""
 
     a: int
     b: int
@@ -83,7 +83,7 @@ def mine(
             scores_NM = scores[: len(a_ND) * len(b_MD)].reshape(len(a_ND), len(b_MD))
             best.offer(np.matmul(a_ND, b_MD.T, out=scores_NM), at, beside)
     a_P, b_P, score_P = best.answer()
-    pairs = (Pair(a, b, score) for a, b, score in zip(first[a_P].tolist(), first[b_P].tolist(), score_P.tolist(), strict=True))
+    pairs = map(Pair, first[a_P].tolist(), first[b_P].tolist(), score_P.tolist())
     return Mined(tuple(pairs), tuple(group for group in same if len(group) > 1), best.cut)
 
 
