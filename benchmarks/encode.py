@@ -4,7 +4,7 @@
 
 Every route is a process of its own that loads all-MiniLM-L6-v2 once and then encodes the same texts when told to, one route at a time,
 round after round. Reported: the median over rounds of (time of sentence-transformers on torch) / (time of the route), peak memory of the
-process, the machine's measured sgemm peak and the share of it that Munjang's float32 route reaches. Texts: 3,000 short sentences and 150
+process, the machine's measured sgemm peak and the share of it that Munjang's float32 route reaches. Texts: 2,000 short sentences and 80
 passages. Between two routes there is a short pause, so that the threads of the one before have stopped spinning.
 """
 
