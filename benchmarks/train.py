@@ -154,7 +154,7 @@ def compare_step(objective: str, batch: int) -> dict[str, float]:
     import torch
     from sentence_transformers import SentenceTransformer
 
-    from munjang.train.load import EncoderOptions, load_encoder
+    from munjang.train.load_folder import EncoderOptions, load_encoder
     from munjang.train.objectives import make_objective
 
     data = rows(objective)[:batch]

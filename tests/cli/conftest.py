@@ -33,6 +33,8 @@ class _Stdin(io.TextIOWrapper):
 
 @pytest.fixture
 def munjang(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    monkeypatch.delenv("COLUMNS", raising=False)  # some test runners set it, and tables would fold
+
     def call(*arguments: str | Path, stdin: str = "") -> Outcome:
         monkeypatch.setattr("sys.stdin", _Stdin(io.BytesIO(stdin.encode()), encoding="utf-8"))
         capsys.readouterr()

@@ -136,6 +136,7 @@ def load(*names, **options):
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(30)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs inherit "ignore"
 SentenceEncoder.load = load
 main(["demo"])
 """

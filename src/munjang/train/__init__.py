@@ -13,7 +13,7 @@ from munjang.errors import MissingExtra
 if TYPE_CHECKING:
     from munjang.train.encoder import TrainableEncoder
     from munjang.train.finish import TrainResult
-    from munjang.train.load import EncoderOptions
+    from munjang.train.load_folder import EncoderOptions
     from munjang.train.progress import Progress
     from munjang.train.recipe import Recipe
 
@@ -32,7 +32,7 @@ def train(recipe: Recipe | Path | str, *, resume: bool = False, progress: Progre
 def load(path: Path | str, options: EncoderOptions | None = None) -> TrainableEncoder:
     """Return the encoder in a model folder, ready to be trained on."""
     try:
-        from munjang.train.load import load_encoder
+        from munjang.train.load_folder import load_encoder
     except ImportError as error:
         raise missing_extra(error) from error
     return load_encoder(path, options)

@@ -19,7 +19,7 @@ from munjang.train.cross_plan import data_labels
 from munjang.train.durable import write_file
 from munjang.train.encoder import MAX_LENGTH, TextSettings, TrainableEncoder
 from munjang.train.examples import read_examples
-from munjang.train.load import EncoderOptions, load_encoder, set_dropout
+from munjang.train.load_folder import EncoderOptions, load_encoder, set_dropout
 from munjang.train.recipe import Recipe
 from munjang.train.scratch import ScratchRecipe, make_backbone, make_tokenizer, wrapped
 from munjang.train.tail import Dense, Normalize

@@ -17,7 +17,7 @@ from munjang.engine.write_folder import write_json
 from munjang.models.save import SAVED_AS
 from munjang.train.cross import TrainableCrossEncoder
 from munjang.train.examples import Example
-from munjang.train.load import quiet_transformers
+from munjang.train.load_folder import quiet_transformers
 from munjang.train.report import PAIRS, Spread, middle_of
 from munjang.types import Vectors
 

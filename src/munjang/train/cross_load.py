@@ -20,7 +20,7 @@ from munjang.engine.modules import TransformerModule
 from munjang.errors import FolderError, UsageError
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
 from munjang.train.cross import TrainableCrossEncoder
-from munjang.train.load import positions_of, quiet_transformers, set_dropout
+from munjang.train.load_folder import positions_of, quiet_transformers, set_dropout
 
 MAX_LENGTH = 512
 """Tokens of a pair where neither folder nor recipe says a number; packing makes short pairs cost no more."""

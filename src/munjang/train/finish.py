@@ -23,7 +23,7 @@ from munjang.train.cross import TrainableCrossEncoder
 from munjang.train.cross_finish import measure_score_spread, save_cross_encoder
 from munjang.train.durable import write_folder
 from munjang.train.encoder import TrainableEncoder
-from munjang.train.load import quiet_transformers
+from munjang.train.load_folder import quiet_transformers
 from munjang.train.log import TrainingLog
 from munjang.train.loop import TRAINING, Outcome, Trainer
 from munjang.train.progress import Live, Progress, Silent
