@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -30,6 +30,7 @@ def ablate(
     scratch_layers: Annotated[int | None, typer.Option(min=1, help="Train from nothing, with so many layers.")] = None,
     scratch_width: Annotated[int, typer.Option(min=8, help="With --scratch-layers: the width.")] = 128,
     scale: ScaleOption = None,
+    only: Annotated[Literal["pooling", "concatenation"] | None, typer.Option(help="Run only this half of the table.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each cell.")] = 3,
     limit: Annotated[int | None, typer.Option(min=1, help="Rows of each training file to use.")] = None,
     epochs: Annotated[int, typer.Option(min=1, help="Times through the data.")] = 1,
@@ -45,7 +46,7 @@ def ablate(
     from munjang.train import missing_extra
 
     try:
-        from munjang.train.ablate import AblationPlan, run_ablation, shown_score
+        from munjang.train.ablate import CONCATENATIONS, POOLINGS, AblationPlan, run_ablation, shown_score
         from munjang.train.examples import DataSource
         from munjang.train.recipe import ModelRecipe
         from munjang.train.scratch import ScratchRecipe
@@ -65,6 +66,8 @@ def ablate(
         sts=None if sts is None else DataSource(path=str(sts), label_range=scale, limit=limit),
         seeds=seeds,
         stage={"epochs": epochs, "steps": steps, "batch_size": batch_size, "learning_rate": learning_rate},
+        poolings=() if only == "concatenation" else POOLINGS,
+        concatenations=() if only == "pooling" else CONCATENATIONS,
     )
     ablation = run_ablation(plan, said=note)
     ablation.write(output)
