@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from munjang.errors import InputError, UsageError
@@ -56,6 +56,7 @@ def test_the_answer_is_that_of_brute_force(kind: str, metric: str) -> None:
     assert all(len(set(row)) == 10 for row in indices.tolist())
 
 
+@example(seed=0, rows=2567, d=4, k=1, top=3)  # the lower of two equal rows came second, from a later look at the survivors
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), rows=st.integers(100, 3000), d=st.integers(1, 40), k=st.integers(1, 20), top=st.integers(1, 3))
 def test_whole_numbers_give_the_very_same_indices(seed: int, rows: int, d: int, k: int, top: int) -> None:

@@ -43,8 +43,8 @@ class Best:
         self._contest(flat // width, start + flat % width, scores_NM.reshape(-1)[flat])
 
     def offer_pairs(self, queries_P: Ints, indices_P: Ints, scores_P: Vectors) -> None:
-        """Let single scores compete, in any order."""
-        above = np.flatnonzero(scores_P > self.floor_N[queries_P])
+        """Let single scores compete, in any order; one equal to the floor may still win by its lower index."""
+        above = np.flatnonzero(scores_P >= self.floor_N[queries_P])
         above = above[np.argsort(queries_P[above], kind="stable")]
         self._contest(queries_P[above], indices_P[above], scores_P[above])
 

@@ -130,7 +130,7 @@ class _Walk:
         query_P, row_P, most_P = waiting.taken(best.floor_N)
         first = np.flatnonzero(_place_in_group(query_P) < best.keys_NK.shape[1])
         self._compete(best, query_P[first], row_P[first])
-        open_P = most_P > best.floor_N[query_P]
+        open_P = most_P >= best.floor_N[query_P]
         open_P[first] = False
         rest = np.flatnonzero(open_P)
         self._compete(best, query_P[rest], row_P[rest])
@@ -172,7 +172,7 @@ class _Waiting:
         self.count += len(survivors)
 
     def taken(self, floor_N: Vectors) -> tuple[Ints, Ints, Vectors]:
-        """Hand over the pairs that can still score above the floor, which has risen meanwhile: queries, rows, the most they can score.
+        """Hand over the pairs that can still reach the floor, which has risen meanwhile: queries, rows, the most they can score.
 
         They are sorted by query, then by that most.
         """
@@ -181,7 +181,7 @@ class _Waiting:
         query_P, row_P, product_P = (np.concatenate(part) for part in zip(*self._pairs, strict=True))
         self._pairs, self.count = [], 0
         most_P = self.coarse.at_most(product_P, query_P, row_P, self.rows)
-        kept = np.flatnonzero(most_P > floor_N[query_P])
+        kept = np.flatnonzero(most_P >= floor_N[query_P])
         kept = kept[np.argsort(_grouped(most_P[kept], query_P[kept]))[::-1]]
         return query_P[kept], row_P[kept], most_P[kept]
 
