@@ -31,7 +31,7 @@ def encode(
     Also measures the machine's float32 peak (matrix product) and the share of it that the float32 route reaches.
     """
     from munjang.cli.speed import measure, sample_texts
-    from munjang.engine.session import usable_cores
+    from munjang.limits import usable_cores
     from munjang.models.sentence_encoder import SentenceEncoder
 
     models = {compute: SentenceEncoder.load(model, compute=compute) for compute in ("float32", "int8")}

@@ -17,6 +17,7 @@ import onnxruntime
 from munjang.engine.cache import CachedGraph
 from munjang.engine.onnxgraph import GraphPen, Input
 from munjang.engine.packing import Feed
+from munjang.limits import usable_cores
 
 Arrays = list[np.ndarray[Any, Any]]
 
@@ -25,14 +26,6 @@ OUTSIDE_BYTES = 1024
 
 ERRORS_ONLY = 3
 """onnxruntime's log level; its warnings speak of graph rewriting and are of no use to users."""
-
-
-def usable_cores() -> int:
-    """Return how many cores this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS and Windows do not have it
-        return os.cpu_count() or 1
 
 
 class Session:

@@ -12,7 +12,6 @@ Shapes: N queries, M corpus rows, D dimensions, P pairs of a query and a row, K 
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from munjang.errors import UsageError
+from munjang.limits import usable_cores
 from munjang.types import Ints, Metric, Vectors
 from munjang.vectors.best import LARGEST_INDEX, Best, indices_of, keys_of, scores_of
 from munjang.vectors.coarse import ROWS, CoarseQueries, CoarseRows, coarse_queries, coarse_rows
@@ -79,11 +79,6 @@ class ExactIndex:
         else:
             keys_NK = np.concatenate([walk.best(k) for walk in walks])
         return scores_of(keys_NK), indices_of(keys_NK)
-
-
-def usable_cores() -> int:
-    """Return how many processors this process may use."""
-    return (os.process_cpu_count() if hasattr(os, "process_cpu_count") else len(os.sched_getaffinity(0))) or 1
 
 
 class _Walk:
