@@ -27,13 +27,27 @@ _HOMES = {
     "top_k": "munjang.vectors.topk",
     "quantize": "munjang.vectors.quantize",
     "export_onnx": "munjang.models.export",
+    "BudgetWarning": "munjang.library.rerank",
+    "encode_bulk": "munjang.bulk.run",
+    "encode_dask": "munjang.bulk.dask_frame",
+    "extract_keywords": "munjang.analyze.keywords",
+    "cluster": "munjang.analyze.clusters",
+    "fit_topics": "munjang.analyze.topics.fitting",
+    "load_topics": "munjang.analyze.topics.saving",
 }
 
 __all__ = ["__version__", *_HOMES]
 
 if TYPE_CHECKING:
+    from munjang.analyze.clusters import cluster as cluster
+    from munjang.analyze.keywords import extract_keywords as extract_keywords
+    from munjang.analyze.topics.fitting import fit_topics as fit_topics
+    from munjang.analyze.topics.saving import load_topics as load_topics
+    from munjang.bulk.dask_frame import encode_dask as encode_dask
+    from munjang.bulk.run import encode_bulk as encode_bulk
     from munjang.errors import MunjangError as MunjangError
     from munjang.library.library import Library as Library
+    from munjang.library.rerank import BudgetWarning as BudgetWarning
     from munjang.models.cross_encoder import CrossEncoder as CrossEncoder
     from munjang.models.encoded import Encoded as Encoded
     from munjang.models.encoded import TokenVectors as TokenVectors

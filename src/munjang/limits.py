@@ -53,6 +53,80 @@ class Limits:
 LIMITS = Limits()
 
 
+@dataclass(frozen=True)
+class ServeLimits:
+    """Bounds on what the server takes, holds and waits for."""
+
+    max_body_bytes: int = 8 * 2**20
+    """One request's JSON."""
+
+    max_upload_bytes: int = 256 * 2**20
+    """One uploaded file."""
+
+    max_held_bytes: int = 128 * 2**20
+    """Bodies of all requests together that are in memory at once."""
+
+    max_json_depth: int = 32
+    """Lists and objects inside one another."""
+
+    max_header_bytes: int = 32 * 2**10
+    """The request line and all headers of one request."""
+
+    max_connections: int = 1_000
+    """Connections that are open at once."""
+
+    max_texts: int = 2_048
+    """Texts of one request for vectors or scores."""
+
+    max_token_texts: int = 32
+    """Texts of one request for the vectors of every token."""
+
+    max_analysed_texts: int = 5_000
+    """Texts of one request for pairs, clusters, topics and the like."""
+
+    max_matrix_cells: int = 1_000_000
+    """Scores in one matrix."""
+
+    max_hits: int = 1_000
+    """Hits of one search."""
+
+    max_records: int = 10_000
+    """Records of one request that adds to a library; a file may hold more."""
+
+    waiting_tokens: int = 16_384
+    """Tokens that may wait for a processor. A request that finds as many waiting is refused."""
+
+    waiting_texts: int = 8_192
+    """Texts that may wait for a processor."""
+
+    waiting_calls: int = 64
+    """Searches and the like that may wait for a thread."""
+
+    waiting_analyses: int = 8
+    """Analyses of collections that may wait for their turn."""
+
+    waiting_uploads: int = 8
+    """Uploads that may wait for their turn."""
+
+    head_seconds: float = 10.0
+    """From the first byte of a request to the end of its headers."""
+
+    body_seconds: float = 30.0
+    """Between two pieces of a body."""
+
+    send_seconds: float = 30.0
+    """For a client to take one piece of an answer."""
+
+    idle_seconds: int = 30
+    """A connection without a request."""
+
+    stop_seconds: int = 30
+    """For accepted requests to finish when the server stops."""
+
+
+SERVE_LIMITS = ServeLimits()
+
+
 def usable_cores() -> int:
     """Return how many cores this process may use."""
     try:

@@ -74,7 +74,7 @@ def test_rows_that_are_the_same_are_told_once() -> None:
 
 def test_a_thousand_equal_rows_make_no_million_pairs() -> None:
     found = mine(np.ones((1000, 4)), top=10)
-    assert found.pairs == ()
+    assert tuple(found.pairs) == ()
     assert len(found.same[0]) == 1000
 
 
@@ -83,7 +83,7 @@ def test_pairs_that_share_too_many_words_do_not_count_and_take_no_place() -> Non
     vectors = np.array([[1, 0], [1, 0.01], [1, 0.3], [1, 0.02]], dtype=np.float32)
     found = mine(vectors, texts=texts, threshold=0.9, top=3, max_overlap=0.2)
     assert {(pair.a, pair.b) for pair in found.pairs} == {(0, 2), (1, 2), (2, 3)}
-    assert mine(vectors, texts=texts, threshold=0.9, top=1, max_overlap=0.2).pairs == found.pairs[:1]
+    assert tuple(mine(vectors, texts=texts, threshold=0.9, top=1, max_overlap=0.2).pairs) == found.pairs[:1]
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=40))
@@ -111,3 +111,14 @@ def test_requests_that_make_no_sense_are_refused() -> None:
         mine(sample(3), max_overlap=0.5)
     with pytest.raises(UsageError, match="top is 0"):
         mine(sample(3), top=0)
+
+
+def test_pairs_are_a_sequence_whatever_way_they_are_looked_at() -> None:
+    found = mine(clustered(60), threshold=0.5).pairs
+    whole = list(found)
+    assert len(whole) == len(found) > 5
+    assert [found[place] for place in range(len(found))] == whole
+    assert found[-1] == whole[-1]
+    assert found[1:4] == tuple(whole[1:4])
+    assert repr(whole[0]) in repr(found)
+    assert f"{len(found):,} in all" in repr(found)

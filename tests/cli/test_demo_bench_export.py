@@ -8,6 +8,7 @@ import pytest
 
 from munjang.cli import speed
 from munjang.models.sentence_encoder import SentenceEncoder
+from munjang.models.untrained_head import write_untrained_cross_encoder
 
 
 def test_the_demo_answers_every_query_best_first(munjang: Callable[..., Any], tiny_bert_folder: Path) -> None:
@@ -47,6 +48,32 @@ def test_a_disturbed_peak_gives_no_share(munjang: Callable[..., Any], tiny_bert_
     assert found["peak_disturbed"]
     assert [route["share_of_peak"] for route in found["routes"]] == [None] * 4
     assert "measure again when it is idle" in munjang("bench", "encode", "--seconds", "0", "--model", tiny_bert_folder).err
+
+
+def test_bench_pairs_prints_both_ways_and_says_what_is_extrapolated(munjang: Callable[..., Any], tiny_bert_folder: Path) -> None:
+    arguments = ("bench", "pairs", "-n", "100", "--seconds", "0", "--model", tiny_bert_folder)
+    found = munjang(*arguments, "--json").json
+    assert (found["n"], found["pairs"], found["untrained_head"]) == (100, 4950, True)
+    assert found["extrapolated"] == ["cross_seconds", "ratio"]
+    assert found["cross_seconds"] == pytest.approx(found["sampled_seconds"] / found["sampled_pairs"] * 4950)
+    assert found["ratio"] == pytest.approx(found["cross_seconds"] / (found["encode_seconds"] + found["search_seconds"]))
+    shown = munjang(*arguments)
+    assert "extrapolated from 512 pairs" in shown.out
+    assert "4,950 pairs" in shown.out
+    assert "times as long" in shown.out
+    assert "the head is random" in shown.err
+
+
+def test_bench_pairs_measures_a_given_cross_encoder_and_refuses_another_model(
+    munjang: Callable[..., Any], tiny_bert_folder: Path, tmp_path: Path
+) -> None:
+    encoder = SentenceEncoder.load(tiny_bert_folder)
+    write_untrained_cross_encoder(encoder.folder, encoder.tokenizer, tmp_path)
+    arguments = ("bench", "pairs", "-n", "20", "--seconds", "0", "--model", tiny_bert_folder, "--cross")
+    found = munjang(*arguments, tmp_path)
+    assert found.code == 0, found.err
+    assert "the head is random" not in found.err
+    assert munjang(*arguments, tiny_bert_folder).code == 3
 
 
 def test_the_work_counted_is_that_of_the_matrix_products(tiny_bert_folder: Path) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.test_augment import make_cross
 
-from munjang.cli.model_facts import licence_of
+from munjang.cli.model_facts import differing, licence_of
 from munjang.cli.model_pull import pull
 from munjang.errors import FolderError, InputError, UsageError
 
@@ -95,3 +96,17 @@ def test_the_licence_comes_from_the_card(tmp_path: Path, card: str, licence: str
     (tmp_path / "README.md").write_text(card)
     assert licence_of(tmp_path) == licence
     assert licence_of(tmp_path / "nowhere") is None
+
+
+def test_files_that_are_not_the_bundled_ones_are_named() -> None:
+    assert differing({"a": "1", "b": "2"}, {"a": "1", "b": "2"}) is None
+    assert "a: not the file" in str(differing({"a": "1"}, {"a": "2"}))
+    assert str(differing({"a": "1"}, {"a": "1", "gone": "2"})).startswith("gone")
+    assert str(differing({"a": "1", "new": "2"}, {"a": "1"})).startswith("new")
+
+
+def test_a_cross_encoder_is_shown_and_checked(munjang: Callable[..., Any], tmp_path: Path) -> None:
+    folder = make_cross(tmp_path / "cross", ["LABEL_0"])
+    shown = munjang("models", "show", str(folder), "--json").json
+    assert (shown["kind"], shown["dimension"]) == ("cross-encoder", 1)
+    assert munjang("models", "check", str(folder), "--json").json["ok"]

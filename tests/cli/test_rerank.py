@@ -54,6 +54,36 @@ def test_a_budget_is_said(munjang: Munjang, tmp_path: Path, cross_folder: Path) 
     assert sum(row["score"] is None for row in found.json) > 0
 
 
+def test_a_search_says_how_far_its_reranker_got(munjang: Munjang, tmp_path: Path, cross_folder: Path, tiny_bert_folder: Path) -> None:
+    texts = tmp_path / "many.txt"
+    texts.write_text("".join(f"the rain {number}\n" for number in range(40)))
+    library = tmp_path / "rain.db"
+    assert munjang("add", library, texts, "--model", tiny_bert_folder).code == 0
+    asked = ("search", library, "the sun", "--model", tiny_bert_folder, "--reranker", cross_folder, "-k", "40", "--json")
+    whole = munjang(*asked)
+    assert all(hit["reranked"] for hit in whole.json)
+    assert "budget" not in whole.err
+    spent = munjang(*asked, "--budget", "0")
+    assert "the budget of 0 s was up after re-ranking 0 of 40 documents" in spent.err
+    assert not any(hit["reranked"] for hit in spent.json)
+    plain = munjang("search", library, "the sun", "--model", tiny_bert_folder, "-k", "40", "--json").json
+    assert [hit["id"] for hit in spent.json] == [hit["id"] for hit in plain]
+
+
+def test_a_budget_without_a_reranker_is_refused(munjang: Munjang, tmp_path: Path) -> None:
+    found = munjang("search", tmp_path / "rain.db", "the sun", "--budget", "1")
+    assert found.code == 2
+    assert "add --rerank" in found.err
+
+
+def test_pairs_that_are_cut_are_counted_without_naming_python(munjang: Munjang, tmp_path: Path, cross_folder: Path) -> None:
+    data = tmp_path / "sts.tsv"
+    data.write_text("sentence1\tsentence2\tscore\nthe rain\t" + "rain " * 100 + "\t0.9\ncat\tdog\t0.1\nsun\tmoon\t0.4\n", encoding="utf-8")
+    found = munjang("evaluate", "sts", data, "--model", cross_folder)
+    assert "1 of 3 pairs are longer than 48 tokens; the end of the second text was not read" in found.err
+    assert "predict_with_report" not in found.err
+
+
 def test_a_sentence_encoder_is_refused(munjang: Munjang, texts_file: Path, tiny_bert_folder: Path) -> None:
     found = munjang("rerank", "the sun", texts_file, "-m", tiny_bert_folder)
     assert found.code == 3

@@ -24,6 +24,12 @@ def test_a_sentence_is_nearly_the_same_as_itself(munjang: Callable[..., Any], ti
     assert outcome.out == "1.00  nearly the same\n"
 
 
+def test_a_cut_is_said_with_the_commands_option(munjang: Callable[..., Any], tiny_bert_folder: Path) -> None:
+    outcome = munjang("similar", "cat", "sleep " * 100, "--model", tiny_bert_folder)
+    assert "longer than 24 tokens; only their beginning was read (munjang encode --long-text window reads all)" in outcome.err
+    assert "encode_with_report" not in outcome.err
+
+
 def test_meaning_beats_words(munjang: Callable[..., Any], minilm: str) -> None:
     near = munjang("similar", "The cat sleeps", "A kitten is napping", "--model", minilm, "--json").json["score"]
     far = munjang("similar", "The cat sleeps", "The bank closes", "--model", minilm, "--json").json["score"]

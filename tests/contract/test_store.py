@@ -284,11 +284,13 @@ def test_readers_in_threads_always_see_a_whole_commit(store):
     threads = [threading.Thread(target=read) for _ in range(3)]
     for thread in threads:
         thread.start()
-    for turn in range(1, 40):
-        put(store, *(entry(f"{i}", f"text {turn}", {"round": turn}) for i in range(4)))
-    stop.set()
-    for thread in threads:
-        thread.join()
+    try:
+        for turn in range(1, 40):
+            put(store, *(entry(f"{i}", f"text {turn}", {"round": turn}) for i in range(4)))
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
     assert not wrong
     assert store.check() == []
 

@@ -124,11 +124,11 @@ def test_a_cache_that_lags_behind_gives_the_same_answers(tmp_path_factory, make_
             assert found(cached, where="even = true") == found(plain, where="even = true")
 
 
-def test_the_graph_finds_what_exact_search_finds(opened, encoder):
+def test_approximate_search_finds_what_exact_search_finds(opened, encoder):
     pytest.importorskip("faiss")
     library = opened(encoder, tuning=Tuning(approximate_from=100, cache_from=1))
     library.add(texts(1_000))
-    assert library.prepare() == "graph"
+    assert library.prepare() == "approximate"
     queries = [f"{a} {b}" for a in WORDS[:6] for b in WORDS[6:12]]
     exact = library.search_many(queries, k=10, exact=True)
     for options in ({}, {"exact": False}):
@@ -141,7 +141,7 @@ def test_the_graph_finds_what_exact_search_finds(opened, encoder):
     assert len(filtered) == 10
 
 
-def test_the_graph_follows_additions_and_removals(opened, encoder, tmp_path):
+def test_the_lists_follow_additions_and_removals(opened, encoder, tmp_path):
     pytest.importorskip("faiss")
     tuning = Tuning(approximate_from=100, cache_from=1)
     library = opened(encoder, tuning=tuning)
@@ -152,7 +152,7 @@ def test_the_graph_follows_additions_and_removals(opened, encoder, tmp_path):
     library.remove(["new"])
     assert library.search("w1 w2 w3 brand", k=1)[0].id != "new"
     library.close()
-    path = tmp_path / "a.db.cache" / "graph.cache"
+    path = tmp_path / "a.db.cache" / "lists.cache"
     raw = bytearray(path.read_bytes())
     raw[9_000] ^= 1
     path.write_bytes(raw)

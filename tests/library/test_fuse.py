@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from munjang.errors import InputError, UsageError
-from munjang.library.fuse import Hybrid, fuse_ranks
+from munjang.library.fuse import Hybrid, fuse_ranks, fuse_scores
 from munjang.library.rocchio import Rocchio, blend
 
 RANKING = st.lists(st.integers(0, 30), unique=True, max_size=12)
@@ -28,6 +28,34 @@ def test_fusing_does_not_depend_on_the_order_or_the_scale_of_the_weights(a, b, f
 
 def test_what_both_find_comes_before_what_one_finds():
     assert fuse_ranks([[1, 2], [3, 2]], [1, 1])[0][0] == 2
+
+
+SCORED = st.dictionaries(st.integers(0, 30), st.floats(0.1, 20), max_size=12)
+
+
+@given(SCORED)
+def test_one_ranking_by_scores_stays_in_its_order(ranking):
+    fused = fuse_scores([ranking], [1.0], least=[0.0])
+    assert fused == sorted(fused, key=lambda each: (-each[1], each[0]))
+    assert [ranking[row] for row, _ in fused] == sorted(ranking.values(), reverse=True)
+
+
+@given(SCORED, SCORED, st.floats(0.1, 5))
+def test_fusing_scores_does_not_depend_on_the_order_or_the_scale_of_the_weights(a, b, factor):
+    one = fuse_scores([a, b], [1, 2], least=[0, 0])
+    other = fuse_scores([b, a], [2 * factor, factor], least=[0, 0])
+    assert dict(one) == pytest.approx(dict(other))
+    assert all(0 <= score <= 1 + 1e-9 for _, score in one)
+
+
+def test_a_ranking_that_tells_nothing_apart_leaves_the_order_to_the_other():
+    alike = {1: 0.901, 2: 0.9, 3: 0.9}
+    assert [row for row, _ in fuse_scores([alike, {3: 9.0, 2: 5.0}], [1, 1], least=[-1, 0])] == [3, 2, 1]
+
+
+def test_an_unknown_way_of_fusing_is_refused():
+    with pytest.raises(UsageError, match="scores or ranks"):
+        Hybrid(by="votes")
 
 
 @pytest.mark.parametrize("weights", [(0, 0), (-1, 2)])

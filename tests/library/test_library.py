@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from munjang.errors import InputError, TextError, UsageError
 from munjang.library.fuse import Hybrid
 from munjang.library.library import Library
+from munjang.library.rerank import BudgetWarning
 from munjang.library.tuning import Tuning
 from munjang.text.records import Record
 
@@ -105,7 +106,10 @@ def test_hybrid_finds_by_words_what_meaning_ranks_low(library):
     assert hit.id == "x"
     assert hit.explanation.words == ("zyxgadget42", "common")
     assert hit.explanation.words_rank == 1
-    assert hit.score == pytest.approx(sum(1 / (60 + rank) for rank in (hit.explanation.meaning_rank, 1)))
+    best = library.search("zyxgadget42 common", k=1)[0].score
+    assert hit.score == pytest.approx(((1 + hit.explanation.cosine) / (1 + best) + 1) / 2)
+    [hit] = library.search("zyxgadget42 common", k=1, hybrid=Hybrid(by="ranks"), explain=True)
+    assert hit.score == pytest.approx(sum(1 / (60 + rank) for rank in (hit.explanation.meaning_rank, hit.explanation.words_rank)))
 
 
 def test_a_long_document_is_found_by_its_passage(opened, encoder):
@@ -153,7 +157,8 @@ def test_a_reranker_decides_the_order(library):
     hits = library.search("falls", k=2, rerank=LengthScorer())
     assert ids(hits) == ["4", "3"]
     assert all(hit.reranked for hit in hits)
-    spent = library.search("falls", k=2, rerank=LengthScorer(), budget_seconds=0)
+    with pytest.warns(BudgetWarning, match=r"the budget of 0 s was up after re-ranking 0 of \d documents"):
+        spent = library.search("falls", k=2, rerank=LengthScorer(), budget_seconds=0)
     assert spent == library.search("falls", k=2)
     assert not any(hit.reranked for hit in spent)
 

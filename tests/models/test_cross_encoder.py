@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -70,6 +72,22 @@ def test_scores_equal_sentence_transformers(make_cross: MakeCross, family: str, 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_folder_saved_here_loads_there_with_equal_scores(make_cross: MakeCross, family: str, tmp_path: Path) -> None:
     ours = CrossEncoder.load(make_cross(family))
+    ours.save(tmp_path / "saved")
+    with quiet():
+        theirs = authority(tmp_path / "saved").predict(PAIRS)
+    np.testing.assert_allclose(theirs, ours.predict(PAIRS), atol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_segments_survive_saving_where_the_tokenizer_does_not_name_them(make_cross: MakeCross, family: str, tmp_path: Path) -> None:
+    """A tokenizer made from scratch says by its template alone that a pair has segments."""
+    bare = tmp_path / "bare"
+    shutil.copytree(make_cross(family), bare)
+    settings = json.loads((bare / "tokenizer_config.json").read_text(encoding="utf-8"))
+    del settings["model_input_names"]
+    (bare / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    ours = CrossEncoder.load(bare)
+    np.testing.assert_array_equal(ours.predict(PAIRS), CrossEncoder.load(make_cross(family)).predict(PAIRS))
     ours.save(tmp_path / "saved")
     with quiet():
         theirs = authority(tmp_path / "saved").predict(PAIRS)

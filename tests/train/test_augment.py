@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from munjang.errors import InputError, UsageError
-from munjang.train.augment import SampleOptions, SilverPair, label_pairs, sample_pairs, write_silver
+from munjang.train.augment import SampleOptions, SilverPair, label_by_cosine, label_pairs, sample_pairs, write_silver
 from munjang.types import Vectors
 
 TEXTS = ["cold rain", "cold snow", "warm sun", "warm tea", "green tea", "bread", "cold rain"]
@@ -34,6 +34,13 @@ class Shared:
 
     def predict(self, pairs: Sequence[tuple[str, str]], /) -> Vectors:
         return np.array([len({*a.split()} & {*b.split()}) / 2 * self.scale for a, b in pairs], np.float32)
+
+
+def test_cosines_label_pairs_and_are_cut_at_zero() -> None:
+    silver = label_by_cosine(Lengths(), [("a" * 10, "a" * 15), ("a" * 10, "a" * 40)])
+    assert [pair.score for pair in silver] == pytest.approx([np.cos(0.5), 0.0], abs=1e-6)
+    assert silver[0].a == "a" * 10
+    assert label_by_cosine(Lengths(), [("a", "a")])[0].score == pytest.approx(1.0)
 
 
 def test_words_find_texts_that_share_them_each_pair_once() -> None:

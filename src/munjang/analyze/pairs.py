@@ -11,10 +11,10 @@ Shapes: N rows, D dimensions, P candidate pairs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,18 +29,48 @@ TILE = 2048
 
 
 class Pair(NamedTuple):
-    """Rows a < b and the cosine of their vectors; a tuple, because there may be very many."""
+    """Rows a < b and the cosine of their vectors."""
 
     a: int
     b: int
     score: float
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Pairs(Sequence[Pair]):
+    """Very many pairs: three arrays, whose single pairs are made when somebody looks at them."""
+
+    a_P: Ints
+    b_P: Ints
+    score_P: Vectors
+
+    def __len__(self) -> int:
+        return len(self.a_P)
+
+    @overload
+    def __getitem__(self, place: int) -> Pair: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Pair, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> Pair | tuple[Pair, ...]:
+        if isinstance(place, slice):
+            return tuple(Pairs(self.a_P[place], self.b_P[place], self.score_P[place]))
+        return Pair(int(self.a_P[place]), int(self.b_P[place]), float(self.score_P[place]))
+
+    def __iter__(self) -> Iterator[Pair]:
+        return map(Pair._make, zip(self.a_P.tolist(), self.b_P.tolist(), self.score_P.tolist(), strict=True))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(repr, self[:3]))
+        return f"Pairs({shown}{f', … {len(self):,} in all' if len(self) > 3 else ''})"
+
+
 @dataclass(frozen=True)
 class Mined:
     """What was found in a collection."""
 
-    pairs: tuple[Pair, ...]
+    pairs: Pairs
     """Best first, equal scores by rows; of rows that are the same, only the first."""
     same: tuple[tuple[int, ...], ...]
     """Rows that are the very same, two or more each."""
@@ -49,7 +79,7 @@ class Mined:
 
     def groups(self) -> list[tuple[int, ...]]:
         """Return the rows that pairs and sameness tie together, the largest group first."""
-        links = [(pair.a, pair.b) for pair in self.pairs]
+        links = list(zip(self.pairs.a_P.tolist(), self.pairs.b_P.tolist(), strict=True))
         return connected(links + [(group[0], other) for group in self.same for other in group[1:]])
 
 
@@ -83,8 +113,7 @@ def mine(
             scores_NM = scores[: len(a_ND) * len(b_MD)].reshape(len(a_ND), len(b_MD))
             best.offer(np.matmul(a_ND, b_MD.T, out=scores_NM), at, beside)
     a_P, b_P, score_P = best.answer()
-    pairs = map(Pair, first[a_P].tolist(), first[b_P].tolist(), score_P.tolist())
-    return Mined(tuple(pairs), tuple(group for group in same if len(group) > 1), best.cut)
+    return Mined(Pairs(first[a_P], first[b_P], score_P), tuple(group for group in same if len(group) > 1), best.cut)
 
 
 class _Keep:
@@ -136,7 +165,8 @@ class _BestPairs:
 
     def answer(self) -> tuple[Ints, Ints, Vectors]:
         """Return rows and scores, best first, equal scores by rows."""
-        order = np.lexsort((self.b_P, self.a_P, -self.score_P))[: self.top]
+        by_rows = np.argsort(self.a_P * (self.b_P.max(initial=0) + 1) + self.b_P)
+        order = by_rows[np.argsort(-self.score_P[by_rows], kind="stable")][: self.top]
         self.cut |= len(self.score_P) > self.top
         return self.a_P[order], self.b_P[order], np.minimum(self.score_P[order], np.float32(1))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from munjang.cli.library_files import Columns, LibraryArgument, open_with_model, read_all
+from munjang.cli.library_files import Columns, LibraryArgument, open_with_model
 from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, TextColumnOption, examples, new_app
 from munjang.cli.show import emit, note, print_facts
 from munjang.errors import MissingExtra
@@ -23,6 +23,7 @@ app = new_app()
         "munjang add news.db news.csv",
         "munjang add news.db 2024.jsonl 2025.jsonl --text-column body --id-column url",
         "munjang add notes.db notes/",
+        "munjang add news.db vectors/  (a folder of munjang bulk: nothing is encoded again)",
         "cat lines.txt | munjang add lines.db -",
     )
 )
@@ -48,14 +49,15 @@ def add(
 
     Only new and changed texts are encoded. Every batch is on disk before the next; an interrupted add is continued by the same command.
     """
+    from munjang.cli.bulk_library import model_of, read_with_vectors
     from munjang.models.progress import progress_bar
     from munjang.text.rows import BadLines
 
     bad = BadLines() if skip_bad else None
     columns = Columns(text_column, id_column, format, encoding)
-    with open_with_model(library, model, compute=compute, create=True, passage_characters=passage_characters) as opened:
+    with open_with_model(library, model or model_of(files), compute=compute, create=True, passage_characters=passage_characters) as opened:
         with progress_bar("add", None, shown=True) as advance:
-            report = opened.add(read_all(files, columns, bad=bad), progress=advance)
+            report = opened.add(read_with_vectors(opened, files, columns, bad=bad), progress=advance)
         _prepare(opened)
         total = opened.info().documents
     for message in bad.first if bad else ():

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
 from munjang.cli.options import ComputeOption, JsonOption, TextColumnOption, examples, new_app
 from munjang.cli.show import emit, note, print_facts
+
+if TYPE_CHECKING:
+    from munjang.cli.watched import Watched
 
 app = new_app()
 
@@ -16,6 +19,7 @@ app = new_app()
 @app.command(
     epilog=examples(
         "munjang augment gold.tsv --cross my-cross-encoder --model my-model -o silver.csv",
+        "munjang augment sentences.txt --cosine --model my-model -o lessons.csv",
         "munjang augment sentences.txt --cross my-cross-encoder --strategy bm25 --per-text 5 --limit 20000 -o silver.jsonl",
     )
 )
@@ -30,6 +34,9 @@ def augment(
     ] = "both",
     limit: Annotated[int | None, typer.Option(min=1, help="Keep at most so many pairs, drawn at random.")] = None,
     score: Annotated[Literal["model", "sigmoid", "clip"], typer.Option(help="The score as it is, its sigmoid, or cut to 0 … 1.")] = "model",
+    cosine: Annotated[
+        bool, typer.Option("--cosine", help="Label with the sentence encoder's cosine instead, to teach a cross-encoder.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="For --limit.")] = 0,
     text_column: TextColumnOption = None,
     compute: ComputeOption = "float32",
@@ -38,23 +45,27 @@ def augment(
     """Let a cross-encoder label pairs for a sentence encoder to learn from.
 
     Pairs are neighbours among the texts, by words (BM25) and by meaning. Train on people's labels and these together (Augmented SBERT).
+    With --cosine it is the other way round: a cross-encoder that is to be trained learns the sentence encoder's scores first.
     """
     import numpy as np
 
     from munjang.cli.watched import Watched, WatchedScorer
+    from munjang.errors import UsageError
     from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.registry import resolve_reranker
     from munjang.models.sentence_encoder import SentenceEncoder
-    from munjang.train.augment import SampleOptions, check_format, label_pairs, sample_pairs, write_silver
+    from munjang.train.augment import SampleOptions, check_format, label_by_cosine, label_pairs, sample_pairs, write_silver
 
     check_format(output)
+    if cosine and cross is not None:
+        raise UsageError("--cosine and --cross both name who labels\n  leave out one of them")
     options = SampleOptions(per_text=per_text, strategy=strategy, limit=limit, seed=seed)
     texts, known = _texts(file, text_column)
     note(f"{len(set(texts)):,} different texts" + (f", {len(known):,} pairs of them are known" if known else ""))
-    scorer = WatchedScorer(CrossEncoder.load(resolve_reranker(cross).path, compute=compute))
-    encoder = None if strategy == "bm25" else Watched(SentenceEncoder.load(model, compute=compute))
+    scorer = None if cosine else WatchedScorer(CrossEncoder.load(resolve_reranker(cross).path, compute=compute))
+    encoder = None if strategy == "bm25" and not cosine else Watched(SentenceEncoder.load(model, compute=compute))
     pairs = sample_pairs(texts, encoder=encoder, known=known, options=options)
-    silver = label_pairs(scorer, pairs, labelling=score)
+    silver = label_pairs(scorer, pairs, labelling=score) if scorer else label_by_cosine(cast("Watched", encoder), pairs)
     written = write_silver(silver, output)
     scores = np.array([pair.score for pair in silver])
     quartiles = [round(float(value), 4) for value in np.quantile(scores, (0.25, 0.5, 0.75))]

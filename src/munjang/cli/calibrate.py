@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from munjang.evaluate.calibrate import CalibrationReport
     from munjang.evaluate.datasets.read import AnyDataset
     from munjang.evaluate.inputs import FloatArray, IntArray
+    from munjang.types import Encoder
 
 STEPS = 9
 """Rows of the table from score to probability."""
@@ -75,9 +76,9 @@ def calibrate(
     with located(file, split=split) as path:
         data = read_any(path, read_options(layout=layout, columns=column, scale=scale, labels=label, skip_bad=skip_bad))
     tell(data)
-    labels = _labels(data, same_at)
+    labels = same_labels(data, same_at)
     encoder = load_watched(model, compute=compute)
-    scores = _cosines(encoder, data)
+    scores = pair_cosines(encoder, data)
     report = library.calibrate(scores, labels, method=method)
     of_model = {"model": encoder.name, "fingerprint": encoder.fingerprint}
     if output is not None:
@@ -88,8 +89,8 @@ def calibrate(
         _print(report, scores, output)
 
 
-def _labels(data: AnyDataset, same_at: float | None) -> IntArray:
-    """1 for same and 0 for different; graded scores are cut at `same_at`."""
+def same_labels(data: AnyDataset, same_at: float | None) -> IntArray:
+    """Return 1 for same and 0 for different; graded scores are cut at `same_at`."""
     import numpy as np
 
     from munjang.evaluate.datasets.rows import LabelledPair, ScoredPair
@@ -111,7 +112,8 @@ def _labels(data: AnyDataset, same_at: float | None) -> IntArray:
     return binary_labels(labelled)
 
 
-def _cosines(encoder: Any, data: AnyDataset) -> FloatArray:
+def pair_cosines(encoder: Encoder, data: AnyDataset) -> FloatArray:
+    """Return the cosine of each pair."""
     from munjang.evaluate.datasets.rows import LabelledPair, ScoredPair
     from munjang.evaluate.similarities import pair_similarities
     from munjang.evaluate.sts import encode_sides

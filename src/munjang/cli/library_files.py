@@ -47,7 +47,7 @@ def open_with_model(
     from munjang.cli.watched import load_for_search
     from munjang.library.library import Library
 
-    queries, documents = load_for_search(model or _own_model(path), compute=compute)
+    queries, documents = load_for_search(model or own_model(path), compute=compute)
     return Library.open(
         path,
         documents,
@@ -105,7 +105,7 @@ def _text_of(path: Path, encoding: str) -> str:
         raise InputError(f"{path}: byte {error.start:,} is not {shown(encoding)}\n  say the encoding with --encoding") from None
 
 
-def _own_model(path: str) -> str | None:
+def own_model(path: str) -> str | None:
     """Return the name of the model that an existing library was built with, if it can be found by that name."""
     from munjang.library.library import Library
     from munjang.models.registry import resolve

@@ -152,7 +152,8 @@ def _show_warnings_as_notes() -> None:
     """Make a warning one line on standard error; Python's own deprecations are for developers and stay silent."""
 
     def show(message: Warning | str, *_where: Any) -> None:
-        note(one_line(str(message)))
+        # a warning may speak differently to someone who cannot call Python
+        note(one_line(getattr(message, "for_shell", str(message))))
 
     warnings.simplefilter("default", UserWarning)
     for category in (DeprecationWarning, PendingDeprecationWarning, ResourceWarning):

@@ -1,4 +1,4 @@
-"""`munjang match`: two files → for each text of the first its best counterpart in the second."""
+"""`munjang match`: two files or libraries → for each text of the first its best counterpart in the second."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, OutputOption, examples, new_app
-from munjang.cli.row_files import TextRow, check_rows_output, read_text_rows, write_rows
+from munjang.cli.row_files import TextRow, check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.errors import UsageError
 
 if TYPE_CHECKING:
     from munjang.analyze.match import Matched
+    from munjang.types import Encoder
 
 app = new_app()
 
@@ -22,12 +23,13 @@ app = new_app()
 @app.command(
     epilog=examples(
         "munjang match ours.csv theirs.csv --one-to-one --threshold 0.7",
+        "munjang match ours.csv theirs.db --calibrate labelled.csv",
         "munjang match korean.txt english.txt --margin --one-to-one --threshold 1.05 -o bitext.tsv",
     )
 )
 def match(
-    left: Annotated[str, typer.Argument(metavar="FILE", help='The texts that seek a counterpart; "-" is standard input.')],
-    right: Annotated[str, typer.Argument(metavar="FILE", help="The texts among which it is sought.")],
+    left: Annotated[str, typer.Argument(metavar="FILE", help='The texts that seek a counterpart; "-" is standard input; or a library.')],
+    right: Annotated[str, typer.Argument(metavar="FILE", help="The texts among which it is sought; or a library.")],
     one_to_one: Annotated[
         bool, typer.Option("--one-to-one", help="Use every text once at most; the sum of scores is the largest.")
     ] = False,
@@ -35,6 +37,10 @@ def match(
         bool, typer.Option("--margin", help="Score a pair against its neighbours, as for finding translations; 1 is no closer than others.")
     ] = False,
     threshold: Annotated[float | None, typer.Option(help="The least score that counts. `munjang calibrate` finds yours.")] = None,
+    calibrate: Annotated[
+        str | None, typer.Option(metavar="LABELLED", help="Take the threshold with the best F1 on these labelled pairs (csv, tsv, jsonl).")
+    ] = None,
+    same_at: Annotated[float | None, typer.Option(help="For --calibrate with scored pairs: from this score up a pair is the same.")] = None,
     output: OutputOption = None,
     model: ModelOption = None,
     text_column: Annotated[
@@ -46,28 +52,44 @@ def match(
 ) -> None:
     """Find the best counterpart of each text of one file in another.
 
+    Either may be a library, whose documents have vectors already.
     -o writes .csv, .tsv or .jsonl.
     """
     from munjang.analyze.match import match as matched
-    from munjang.cli.watched import load_watched
+    from munjang.cli.collection import encoder_for, need_encoder, read_collection, vectors_of
 
     check_rows_output(output)
+    if calibrate is not None and (threshold is not None or margin):
+        raise UsageError("--calibrate finds a threshold for cosines, so it goes with neither --threshold nor --margin")
     if left == right == "-":
         raise UsageError('"-" can stand for one of the two files, not for both')
     left_column, right_column = _columns(text_column)
-    ours = read_text_rows(left, text_column=left_column, id_column=None, format=format)
-    theirs = read_text_rows(right, text_column=right_column, id_column=None, format=format)
-    encoder = load_watched(model, compute=compute)
-    found = matched(
-        encoder.encode([row.text for row in ours]),
-        encoder.encode([row.text for row in theirs]),
-        one_to_one=one_to_one,
-        scoring="margin" if margin else "cosine",
-        threshold=threshold,
-    )
+    sides = [
+        read_collection(name, text_column=column, id_column=None, format=format)
+        for name, column in ((left, left_column), (right, right_column))
+    ]
+    encoder = encoder_for(sides, model, compute=compute) if calibrate is not None or need_encoder(sides) else None
+    if calibrate is not None and encoder is not None:
+        threshold = _calibrated(calibrate, encoder, same_at)
+    found = matched(*vectors_of(sides, encoder), one_to_one=one_to_one, scoring="margin" if margin else "cosine", threshold=threshold)
     if not found.exact:
         note("too many texts for the best assignment; pairs were taken best first")
-    _show(found, ours, theirs, output, as_json=as_json)
+    _show(found, sides[0].rows, sides[1].rows, output, as_json=as_json)
+
+
+def _calibrated(labelled: str, encoder: Encoder, same_at: float | None) -> float:
+    """Return the threshold that tells the labelled pairs apart best, and say how well it does."""
+    from munjang.cli.calibrate import pair_cosines, same_labels
+    from munjang.cli.data_options import located, read_options
+    from munjang.evaluate.calibrate import calibrate
+    from munjang.evaluate.datasets.read import read_any
+
+    with located(labelled, split="test") as path:
+        data = read_any(path, read_options())
+    report = calibrate(pair_cosines(encoder, data), same_labels(data, same_at))
+    threshold = report.calibration.threshold
+    note(f"threshold {threshold:.3f}, from {report.n:,} labelled pairs; F1 {report.f1:.3f} on held-out folds")
+    return threshold
 
 
 def _columns(given: Sequence[str] | None) -> tuple[str | None, str | None]:

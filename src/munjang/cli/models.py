@@ -43,12 +43,16 @@ def show(name: NameArgument, as_json: JsonOption = False) -> None:
     if as_json:
         emit(asdict(facts))
         return
+    size = ("dimension", f"{facts.dimension}, compared by {facts.similarity}")
+    if facts.kind == "cross-encoder":
+        size = ("labels", str(facts.dimension))
     prompts = ", ".join(f"{key} ({text!r})" for key, text in facts.prompts.items())
     print_facts(
         [
             ("name", f"{facts.name} ({facts.origin})"),
+            ("kind", facts.kind),
             ("family", f"{facts.family}, {facts.layers} layers of width {facts.hidden_size}, {facts.heads} heads"),
-            ("dimension", f"{facts.dimension}, compared by {facts.similarity}"),
+            size,
             ("longest text", "no limit" if facts.max_length is None else f"{facts.max_length} tokens"),
             ("vocabulary", f"{facts.vocabulary:,} tokens"),
             ("parameters", f"{facts.parameters:,}"),

@@ -1,4 +1,4 @@
-"""`munjang pairs`: one file → its pairs of nearly the same meaning, groups of them, or the file without near-duplicates."""
+"""`munjang pairs`: one file or library → its pairs of nearly the same meaning, groups of them, or its rows without near-duplicates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, OutputOption, TextColumnOption, examples, new_app
-from munjang.cli.row_files import TABLES, TEXTS, TextRow, check_rows_output, read_text_rows, write_rows
+from munjang.cli.row_files import TABLES, TEXTS, TextRow, check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.errors import UsageError
 
@@ -28,11 +28,13 @@ app = new_app()
         "munjang pairs questions.csv --threshold 0.85",
         "munjang pairs questions.csv --max-overlap 0.3 -o paraphrases.csv",
         "munjang pairs news.jsonl --dedupe -o clean.jsonl",
+        "munjang pairs news.db --threshold 0.9",
     )
 )
 def pairs(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help='txt, csv, tsv, jsonl, json or parquet, also gzipped; "-" is standard input.')
+        str,
+        typer.Argument(metavar="FILE", help='txt, csv, tsv, jsonl, json or parquet, also gzipped; "-" is standard input; or a library.'),
     ],
     threshold: Annotated[
         float | None, typer.Option(help="The least cosine that counts; 0.8, with --dedupe 0.95. `munjang calibrate` finds yours.")
@@ -49,24 +51,33 @@ def pairs(
     id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None,
     format: FormatOption = None,
     compute: ComputeOption = "float32",
+    dask: Annotated[str | None, typer.Option(help="For a folder of `munjang bulk`: a Dask scheduler's address, or local.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find texts of nearly the same meaning in one file.
+    """Find texts of nearly the same meaning in one file or library.
 
+    A library's documents are compared by the vectors it holds; so is a folder that `munjang bulk` wrote, which may be larger than memory.
     -o writes the pairs or, with --dedupe, the rows that stay, as .csv, .tsv or .jsonl; rows that stay also as .txt.
     """
     from munjang.analyze.dedupe import dedupe as drop_near_duplicates
     from munjang.analyze.pairs import mine
-    from munjang.cli.watched import load_watched
+    from munjang.bulk.output import is_output
+    from munjang.cli.bulk_pairs import show_bulk_pairs
+    from munjang.cli.collection import encoder_for, need_encoder, read_collection, vectors_of
 
     check_rows_output(output, suffixes=TEXTS if dedupe else TABLES)
     if dedupe and (groups or max_overlap is not None):
         raise UsageError(
             "--dedupe goes with neither --groups nor --max-overlap: it drops every text that is close enough to one that stays"
         )
-    rows = read_text_rows(file, text_column=text_column, id_column=id_column, format=format)
-    texts = [row.text for row in rows]
-    vectors = load_watched(model, compute=compute).encode(texts)
+    if is_output(file):
+        if dedupe or groups or max_overlap is not None:
+            raise UsageError(f"{file}: is a folder of munjang bulk, which gives pairs only, without --dedupe, --groups and --max-overlap")
+        show_bulk_pairs(file, threshold=PAIRS if threshold is None else threshold, top=top, dask=dask, output=output, as_json=as_json)
+        return
+    found_in = [read_collection(file, text_column=text_column, id_column=id_column, format=format)]
+    [vectors] = vectors_of(found_in, encoder_for(found_in, model, compute=compute) if need_encoder(found_in) else None)
+    rows, texts = found_in[0].rows, found_in[0].texts
     if dedupe:
         found = drop_near_duplicates(vectors, texts=texts, threshold=NEAR_DUPLICATES if threshold is None else threshold)
         _show_deduped(found, rows, output, as_json=as_json)

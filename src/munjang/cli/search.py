@@ -46,7 +46,7 @@ def search(
     unlike: Annotated[list[str] | None, typer.Option(help="Look away from this document; may be repeated.")] = None,
     min_score: Annotated[float | None, typer.Option(help="Leave out hits that score less.")] = None,
     exact: Annotated[
-        bool | None, typer.Option("--exact/--approximate", help="By default approximate where a graph exists, else exact.")
+        bool | None, typer.Option("--exact/--approximate", help="By default approximate where there are lists for it, else exact.")
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say what carried each hit.")] = False,
     model: ModelOption = None,
@@ -60,6 +60,8 @@ def search(
     asked: list[str | None] = [*queries] if queries else [None]
     if asked == [None] and not like:
         raise UsageError("there is no question, expected a QUERY, or --like with a document's id")
+    if budget is not None and not (rerank or reranker):
+        raise UsageError("--budget is the time for re-ranking, and nothing is re-ranked\n  add --rerank, or leave --budget out")
     scorer = _scorer(reranker) if rerank or reranker else None
     with open_with_model(library, model, compute=compute) as opened:
         answers = [
@@ -78,7 +80,8 @@ def search(
             )
             for query in asked
         ]
-        rows = [[_row(hit, query, opened) for hit in hits] for query, hits in zip(asked, answers, strict=True)]
+        has_scorer = scorer is not None
+        rows = [[_row(hit, query, opened, has_scorer=has_scorer) for hit in hits] for query, hits in zip(asked, answers, strict=True)]
     if as_json:
         emit(rows[0] if len(asked) == 1 else [{"query": query, "hits": each} for query, each in zip(asked, rows, strict=True)])
         return
@@ -93,10 +96,12 @@ def _scorer(name: str | None) -> Scorer:
     return CrossEncoder.load(resolve_reranker(name).path)
 
 
-def _row(hit: Hit, query: str | None, library: Library) -> dict[str, Any]:
+def _row(hit: Hit, query: str | None, library: Library, *, has_scorer: bool) -> dict[str, Any]:
     row: dict[str, Any] = {"id": hit.id, "score": round(hit.score, 6), "text": hit.text, "metadata": hit.metadata}
     if hit.stop - hit.start < len(hit.text):
         row |= {"passage": hit.passage, "start": hit.start, "stop": hit.stop}
+    if has_scorer:
+        row["reranked"] = hit.reranked
     if hit.explanation is not None:
         row["explanation"] = {**asdict(hit.explanation), "tokens": _token_pairs(query, hit.passage, library)}
     return row

@@ -60,6 +60,7 @@ def train(
         return
     facts = [("model", str(result.output)), ("steps", f"{len(result.log.steps):,}")]
     facts += [(name, f"{value:.4f}") for name, value in result.scores.items()]
+    facts += [(f"{name} on {test.test}", f"{value:.4f}") for test in result.tests for name, value in test.scores.items()]
     facts += [("report", str(result.output / "report.html"))] if (result.output / "report.html").is_file() else []
     facts += [("warning", result.warning)] if result.warning else []
     print_facts(facts)

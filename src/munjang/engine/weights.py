@@ -87,6 +87,10 @@ class Weights(Mapping[str, Floats]):
         """Return a tensor's shape without reading it."""
         return self._maps[name][2].shape
 
+    def dtype(self, name: str) -> str:
+        """Return how the file keeps a tensor's numbers, such as "F16"."""
+        return self._maps[name][2].dtype
+
     def bytes(self) -> int:
         """Return the size of the weights on disk."""
         return sum(path.stat().st_size for path in self.files)

@@ -120,7 +120,7 @@ class Library:
 
         `where` filters by metadata (`"year >= 2020 and category = '소설'"`). `hybrid` adds words to meaning. `rerank` lets a cross-encoder
         order the best 50, for at most `budget_seconds`. `exact` chooses between exact and approximate search; None takes approximate
-        where a graph exists. `like` and `unlike` are ids of documents to look near and away from, with a query or without; they are not
+        where lists exist. `like` and `unlike` are ids of documents to look near and away from, with a query or without; they are not
         among the hits. `min_score` is a bound on the score that is shown.
         """
         if query is None and (not like or rerank is not None):

@@ -20,6 +20,9 @@ from munjang.vectors.topk import select_top
 MANY_QUERIES = 32
 """Queries at once from which preparing an exact index pays."""
 
+SCORED_ROWS = 1024
+"""Rows that are scored one by one together; they fit in the processor's cache."""
+
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
@@ -64,6 +67,19 @@ class Matrix:
 
         scores_NK, at_NK = select_top(fill, shape=(len(queries_ND), total), k=k)
         return scores_NK, self.rows_M[at_NK if positions_P is None else positions_P[at_NK]]
+
+    def scores_at(self, queries_ND: Vectors, position_NW: Ints) -> Vectors:
+        """Return the scores (N, W) of each query with the rows at its own positions; where a position is −1, those of the last row."""
+        scores_NW = np.empty(position_NW.shape, dtype=np.float32)
+        step = max(1, SCORED_ROWS // max(1, position_NW.shape[1]))
+        for at in range(0, len(queries_ND), step):
+            wanted_NW = position_NW[at : at + step]
+            order = np.argsort(wanted_NW, axis=None)
+            rows_ND = np.empty((wanted_NW.size, queries_ND.shape[1]), dtype=np.float32)
+            rows_ND[order] = self.take(wanted_NW.reshape(-1)[order])
+            rows_NWD = rows_ND.reshape(*wanted_NW.shape, -1)
+            np.einsum("nwd,nd->nw", rows_NWD, queries_ND[at : at + step], out=scores_NW[at : at + step])
+        return scores_NW
 
     def take(self, positions_P: Ints) -> Vectors:
         """Return the vectors at these ascending positions."""

@@ -12,8 +12,8 @@ import numpy as np
 
 from munjang.errors import UsageError, shown
 from munjang.library.checksums import document_checksum, passage_checksum
+from munjang.library.metadata import metadata_json
 from munjang.library.pg_connections import run
-from munjang.library.sqlite_write import metadata_json
 from munjang.library.store import Change, Entry, NewMetadata
 
 if TYPE_CHECKING:

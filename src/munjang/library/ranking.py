@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from munjang.library.fuse import Hybrid, fuse_ranks
+from munjang.library.fuse import Hybrid, fuse_ranks, fuse_scores
 from munjang.library.meaning import Meaning
 from munjang.library.store import Scored, Store
 from munjang.library.where import Condition
@@ -15,6 +15,8 @@ from munjang.types import Vectors
 
 FUSED_AT_LEAST = 200
 """Rows of each ranking that are fused at least, so that a small k does not change who is first."""
+
+LEAST_COSINE, LEAST_BM25 = -1.0, 0.0
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,10 @@ def _by_meaning(meaning: Meaning, queries: Sequence[Query], depth: int, where: C
 def _fused(dense: list[Scored], lexical: list[Scored], hybrid: Hybrid) -> list[Ranked]:
     cosines = {each.row: (each.score, rank) for rank, each in enumerate(dense, start=1)}
     bm25s = {each.row: (each.score, rank) for rank, each in enumerate(lexical, start=1)}
-    rankings = [[each.row for each in dense], [each.row for each in lexical]]
-    fused = fuse_ranks(rankings, [hybrid.meaning, hybrid.words], constant=hybrid.constant)
+    weights = [hybrid.meaning, hybrid.words]
+    if hybrid.by == "ranks":
+        fused = fuse_ranks([[each.row for each in dense], [each.row for each in lexical]], weights, constant=hybrid.constant)
+    else:
+        scores = [{each.row: each.score for each in found} for found in (dense, lexical)]
+        fused = fuse_scores(scores, weights, least=[LEAST_COSINE, LEAST_BM25])
     return [Ranked(row, score, *cosines.get(row, (None, None)), *bm25s.get(row, (None, None))) for row, score in fused]

@@ -11,12 +11,8 @@ import numpy as np
 
 from munjang.errors import UsageError, shown
 from munjang.library.checksums import document_checksum, passage_checksum
-from munjang.library.store import Document, Entry, Metadata, NewMetadata
-
-
-def metadata_json(metadata: Metadata) -> str:
-    """Return metadata as they are stored: equal metadata give equal texts."""
-    return json.dumps(metadata, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+from munjang.library.metadata import metadata_json
+from munjang.library.store import Document, Entry, NewMetadata
 
 
 def put_entry(connection: sqlite3.Connection, entry: Entry, *, dimension: int, rows: Iterator[int]) -> None:

@@ -13,17 +13,16 @@ class Tuning:
     """Passages from which the vectors are kept in a mapped file; below, reading the store is as fast."""
 
     approximate_from: int = 200_000
-    """Passages from which a graph is built by `prepare` and used when nothing else is asked for; below, exact search takes milliseconds."""
+    """Passages from which lists are built by `prepare` and used when nothing else is asked for. Below, one exact search takes at most some
+    tens of milliseconds, which nobody notices; here it begins to show, and building takes seconds."""
 
     stale_part: float = 0.1
     """Part of a cache that may be missing or deleted before it is made anew."""
 
-    graph_links: int = 24
-    graph_width_building: int = 100
-    graph_width_searching: int = 96
-    """HNSW's M, efConstruction and efSearch."""
+    recall: float = 0.98
+    """Part of the ten nearest passages that approximate search finds; what it takes is measured on a sample when the lists are built."""
 
-    graph_filter_part: float = 0.05
+    exact_filter_part: float = 0.05
     """A filter that keeps less than this part of the passages is answered exactly."""
 
     batch_documents: int = 512

@@ -121,9 +121,11 @@ class CrossEncoder:
         scored = self.predict_with_report(pairs, score=score, progress=progress)
         if scored.cut:
             warnings.warn(
-                f"{len(scored.cut):,} of {len(scored.scores):,} pairs are longer than {self.max_length} tokens; "
-                "the end of the second text was not read (predict_with_report says which)",
-                TruncationWarning,
+                TruncationWarning(
+                    f"{len(scored.cut):,} of {len(scored.scores):,} pairs are longer than {self.max_length} tokens; "
+                    "the end of the second text was not read",
+                    in_python="predict_with_report says which",
+                ),
                 stacklevel=2,
             )
         return scored.scores

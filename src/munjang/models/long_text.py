@@ -22,7 +22,14 @@ OVERLAP = 4
 
 
 class TruncationWarning(UserWarning):
-    """Some texts were longer than the model's limit; only their beginning was read."""
+    """Some texts were longer than the model's limit; only their beginning was read.
+
+    What to do differs for a caller in Python, who sees the message, and for one at a shell, who is shown `for_shell`.
+    """
+
+    def __init__(self, fact: str, in_python: str = "", at_shell: str = "") -> None:
+        super().__init__(f"{fact} ({in_python})" if in_python else fact)
+        self.for_shell = f"{fact} ({at_shell})" if at_shell else fact
 
 
 @dataclass(frozen=True)

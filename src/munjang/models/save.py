@@ -5,11 +5,13 @@ The folder appears whole or not at all: it is written beside its place under a t
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from munjang.engine.activations import TORCH_NAMES
 from munjang.engine.folder import ModelFolder
@@ -28,7 +30,7 @@ NO_SPACE = 28
 
 def save_folder(folder: ModelFolder, tokenizer: Tokenizer, target: Path, *, width: int, max_length: int | None) -> None:
     """Write `folder`'s sentence encoder to `target`, which must not hold anything else."""
-    _save_whole(target, lambda place: _write(folder, tokenizer, place, width=width, max_length=max_length))
+    save_whole(target, lambda place: _write(folder, tokenizer, place, width=width, max_length=max_length))
 
 
 def save_cross_folder(folder: ModelFolder, tokenizer: Tokenizer, target: Path, *, max_length: int, activation: Activation) -> None:
@@ -40,12 +42,23 @@ def save_cross_folder(folder: ModelFolder, tokenizer: Tokenizer, target: Path, *
         _copy_weights(base.folder, place)
         settings = {"activation_fn": TORCH_NAMES[activation], "version": SAVED_AS}
         write_json(place / "config.json", {**base.config, "sentence_transformers": settings})
-        tokenizer.save(place, max_length=max_length)
+        save_pair_tokenizer(tokenizer, base.config, place, max_length=max_length)
 
-    _save_whole(target, write)
+    save_whole(target, write)
 
 
-def _save_whole(target: Path, write: Callable[[Path], None]) -> None:
+def save_pair_tokenizer(tokenizer: Tokenizer, config: Mapping[str, Any], place: Path, *, max_length: int | None = None) -> None:
+    """Write a cross-encoder's tokenizer so that every reader gives the model the segments that it was trained with."""
+    tokenizer.save(place, max_length=max_length)
+    if tokenizer.uses_type_ids and int(config.get("type_vocab_size") or 0) > 1:
+        # transformers leaves segments out unless they are named, and scores differ
+        path = place / "tokenizer_config.json"
+        names = {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
+        write_json(path, json.loads(path.read_text(encoding="utf-8")) | names)
+
+
+def save_whole(target: Path, write: Callable[[Path], None]) -> None:
+    """Let `write` fill a folder that appears at `target` whole or not at all."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{target}: exists already and is not empty; choose another name, or remove it first")
     target.parent.mkdir(parents=True, exist_ok=True)

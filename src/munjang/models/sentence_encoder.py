@@ -251,9 +251,11 @@ class SentenceEncoder:
             yield encoded
         if cut and options.warn and options.long_text == "truncate":
             warnings.warn(
-                f"{cut:,} of {seen:,} texts are longer than {self.max_length} tokens; only their beginning was read "
-                "(encode_with_report says which; long_text='window' reads all)",
-                TruncationWarning,
+                TruncationWarning(
+                    f"{cut:,} of {seen:,} texts are longer than {self.max_length} tokens; only their beginning was read",
+                    in_python="encode_with_report says which; long_text='window' reads all",
+                    at_shell="munjang encode --long-text window reads all",
+                ),
                 stacklevel=2,
             )
 

@@ -1,13 +1,17 @@
-"""A self-contained HTML page: one file, no script, no font and nothing else loaded from elsewhere.
+"""A self-contained HTML page: one file, no font and nothing else loaded from elsewhere, no script but the one it is handed.
 
-In: a title and parts that are HTML already; text from outside goes through `text`, `table` or `escape` first. Out: the page. Light and dark
-follow the reader's system.
+In: a title and parts that are HTML already; text from outside goes through `text`, `table` or `escape` first, data for a script through
+`data`. Out: the page. Light and dark follow the reader's system.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 from collections.abc import Iterable, Sequence
 from html import escape as _escape
+from typing import Any
 
 _SYSTEM_FONTS = "system-ui, -apple-system, 'Segoe UI'"
 _KOREAN_FONTS = "'Apple SD Gothic Neo', 'Malgun Gothic', 'Noto Sans KR', 'Noto Sans CJK KR', NanumGothic"
@@ -37,12 +41,14 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """The page itself forbids the browser to fetch or run anything."""
 
 
-def page(title: str, parts: Sequence[str], *, lead: str = "", footer: str = "", language: str = "en") -> str:
-    """Return the whole page; title, lead and footer are text, parts are HTML."""
-    head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_POLICY}"><title>{escape(title)}</title>'
+def page(title: str, parts: Sequence[str], *, lead: str = "", footer: str = "", language: str = "en", script: str = "") -> str:
+    """Return the whole page; title, lead and footer are text, parts are HTML, `script` is our own and the only one that may run."""
+    policy = _POLICY + (f"; script-src 'sha256-{_digest(script)}'" if script else "")
+    head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}"><title>{escape(title)}</title>'
     viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">'
     top = [f"<h1>{escape(title)}</h1>", *([text(lead, style="quiet")] if lead else [])]
-    body = "\n".join([*top, *parts, *([text(footer, tag="footer")] if footer else [])])
+    end = [*([text(footer, tag="footer")] if footer else []), *([f"<script>{script}</script>"] if script else [])]
+    body = "\n".join([*top, *parts, *end])
     opening = f'<!doctype html>\n<html lang="{escape(language)}">'
     return f"{opening}<head>{head}{viewport}<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
 
@@ -71,6 +77,17 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: Seq
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 
+def data(name: str, value: Any) -> str:
+    """Return JSON for the page's script, as an element of that id; nothing in it can end the element.
+
+    >>> data("map", ["</script>"])
+    '<script type="application/json" id="map">["\\\\u003c/script>"]</script>'
+    """
+    written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    written = written.encode(errors="replace").decode()  # a lone surrogate fits in no file
+    return f'<script type="application/json" id="{escape(name)}">{written}</script>'
+
+
 def escape(written: str) -> str:
     """Return text as HTML; what is no text (control characters, lone surrogates) becomes U+FFFD.
 
@@ -79,6 +96,10 @@ def escape(written: str) -> str:
     """
     plain = written if written.isprintable() else "".join(ch if ch.isprintable() or ch.isspace() else "\ufffd" for ch in written)
     return _escape(plain.replace("\x0c", " ").replace("\x0b", " "), quote=True)
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _number(aside: bool) -> str:

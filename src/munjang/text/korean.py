@@ -8,27 +8,23 @@ spaces, always become pairs. An index must be asked with the analyser that made 
 from __future__ import annotations
 
 import re
-import threading
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Literal, TypeAlias, cast, get_args
 
 from munjang.errors import MissingExtra, UsageError, shown
+from munjang.text.kiwi import MAX_CHARACTERS, kiwi_tokens
 from munjang.text.unicode import clean
 
 Analyser: TypeAlias = Literal["kiwi", "bigrams"]
-
-MAX_CHARACTERS = 20_000
-"""Characters that are given to Kiwi at once; a longer text is analysed in pieces."""
 
 _HANGUL = "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"
 _RUNS = re.compile(rf"[{_HANGUL}]+|[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+|[^\W_{_HANGUL}\u3040-\u30ff\u3400-\u9fff]+")
 _KOREAN = re.compile(f"[{_HANGUL}]")
 _PAIRED = re.compile(f"[{_HANGUL}\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _MEANINGFUL = ("NNG", "NNP", "NNB", "NR", "NP", "VV", "VA", "MM", "MAG", "XR", "SL", "SN", "SH", "W_")
-_lock = threading.Lock()
 
 
 class KoreanNote(UserWarning):
@@ -42,8 +38,18 @@ def morphemes(text: str, *, analyser: Analyser | None = None) -> list[str]:
     ['it', 'is', 'raining', '눈이']
     """
     text = clean(text)
-    split = split_by(analyser or best_analyser(noted=_KOREAN.search(text) is not None))
+    split = split_by(analyser or best_analyser(noted=has_hangul(text)))
     return [word for start in range(0, len(text), MAX_CHARACTERS) for word in split(text[start : start + MAX_CHARACTERS])]
+
+
+def has_hangul(text: str) -> bool:
+    """Return whether a text holds any Hangul."""
+    return _KOREAN.search(text) is not None
+
+
+def note_missing_kiwi() -> None:
+    """Say once that Korean is split by rules because Kiwi is not installed."""
+    _note()
 
 
 def best_analyser(*, noted: bool = False) -> Analyser:
@@ -78,22 +84,13 @@ def _pairs(run: str) -> list[str]:
 
 
 def _by_kiwi(text: str) -> list[str]:
-    if _KOREAN.search(text) is None:
+    if not has_hangul(text):
         return _plain(text)
-    with _lock:  # one analysis at a time; Kiwi's own threads are for lists of texts
-        tokens = _kiwi().tokenize(text)
-    kept = (cast(str, token.form) for token in tokens if token.tag.startswith(_MEANINGFUL))
+    kept = (cast(str, token.form) for _, token in kiwi_tokens(text) if token.tag.startswith(_MEANINGFUL))
     return [word for form in kept for word in ([form] if _KOREAN.match(form) else _plain(form))]
 
 
 @lru_cache(maxsize=1)
-def _kiwi() -> Any:
-    from kiwipiepy import Kiwi
-
-    return Kiwi(num_workers=1)
-
-
-@lru_cache(maxsize=1)
 def _note() -> None:
-    message = "Korean is split into pairs of characters: Kiwi is not installed (pip install 'munjang[korean]')"
+    message = "Korean is split by plain rules and pairs of characters: Kiwi is not installed (pip install 'munjang[korean]')"
     warnings.warn(message, KoreanNote, stacklevel=4)

@@ -1,7 +1,8 @@
 """Augmented SBERT: pairs sampled from texts, labelled by a cross-encoder, for a sentence encoder to learn from beside people's labels.
 
-In: texts, an Encoder for semantic neighbours, a Scorer for labels. Out: silver pairs with scores 0 … 1, and a file that recipes read. Pairs
-by chance would nearly all be unlike; neighbours by words (BM25) and by meaning are worth a label. Needs no torch.
+In: texts, an Encoder for semantic neighbours, a Scorer for labels (or the Encoder's own cosine, the other way round, to teach a
+cross-encoder). Out: silver pairs with scores 0 … 1, and a file that recipes read. Pairs by chance would nearly all be unlike; neighbours
+by words (BM25) and by meaning are worth a label. Needs no torch.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 
 from munjang.errors import InputError, UsageError
 from munjang.evaluate.rerank import relevance
+from munjang.evaluate.similarities import pair_similarities
 from munjang.train.bm25 import Bm25
 from munjang.train.durable import write_file
 from munjang.types import Encoder, Scorer
@@ -99,6 +101,15 @@ def label_pairs(scorer: Scorer, pairs: Sequence[tuple[str, str]], *, labelling: 
             f"the cross-encoder's scores go from {scores.min():.2f} to {scores.max():.2f}, expected 0 … 1\n"
             "  use sigmoid where it gives logits, or clip where it was trained on 0 … 1"
         )
+    return [SilverPair(a, b, round(score, 6)) for (a, b), score in zip(pairs, scores.tolist(), strict=True)]
+
+
+def label_by_cosine(encoder: Encoder, pairs: Sequence[tuple[str, str]]) -> list[SilverPair]:
+    """Return the pairs with a sentence encoder's cosine, cut to 0 … 1: a first lesson for a new cross-encoder."""
+    texts = list(dict.fromkeys(text for pair in pairs for text in pair))
+    rows = {text: row for row, text in enumerate(texts)}
+    vectors = encoder.encode(texts)
+    scores = pair_similarities(vectors[[rows[a] for a, _ in pairs]], vectors[[rows[b] for _, b in pairs]]).clip(0.0, 1.0)
     return [SilverPair(a, b, round(score, 6)) for (a, b), score in zip(pairs, scores.tolist(), strict=True)]
 
 

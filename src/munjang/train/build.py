@@ -12,7 +12,9 @@ from typing import Any, TypeAlias
 import torch
 
 from munjang.engine.modules import Pooling
+from munjang.errors import shown
 from munjang.models.registry import resolve
+from munjang.train.adapt.extend import extend_vocabulary
 from munjang.train.cross import TrainableCrossEncoder
 from munjang.train.cross_load import CrossOptions, cross_from_parts, load_cross_encoder
 from munjang.train.cross_plan import data_labels
@@ -53,12 +55,16 @@ def build_encoder(recipe: Recipe, *, keep: Path | None = None) -> TrainableEncod
     torch.manual_seed(recipe.seed)
     model = recipe.model
     if model.scratch is None:
-        options = EncoderOptions(pooling=model.pooling, max_length=model.max_length, normalize=model.normalize, dropout=model.dropout)
+        options = EncoderOptions(model.pooling, model.max_length, model.normalize, model.dropout, model.layers)
         encoder = load_encoder(resolve(model.base).path, replace(options, normalize=False) if model.dense else options)
     else:
         encoder = _from_scratch(recipe, keep)
+    if not model.prompts:
+        encoder.prompts = {}
+    if model.extend_vocabulary:
+        _extend(encoder, recipe, model.extend_vocabulary)
     if model.dense:
-        encoder.tail.append(Dense(encoder.dimension, model.dense))
+        encoder.tail.append(Dense(encoder.dimension, model.dense, activation=model.dense_activation))
         if model.normalize:
             encoder.tail.append(Normalize())
     return encoder
@@ -86,9 +92,19 @@ def _tokenizer(recipe: Recipe, scratch: ScratchRecipe, length: int, kept: Path |
         from tokenizers import Tokenizer
 
         return wrapped(Tokenizer.from_file(str(kept)), max_length=length)
-    sources = [source for stage in recipe.stages for source in stage.data]
-    found = [example for source in sources for example in read_examples(source, seed=recipe.seed).examples]
-    made = make_tokenizer(scratch, (text for example in found for text in example.texts), max_length=length)
+    made = make_tokenizer(scratch, _texts(recipe), max_length=length)
     if kept is not None:
         write_file(kept, lambda path: made.backend_tokenizer.save(str(path)))
     return made
+
+
+def _texts(recipe: Recipe) -> list[str]:
+    """Return every text of every stage."""
+    sources = [source for stage in recipe.stages for source in stage.data]
+    return [text for source in sources for example in read_examples(source, seed=recipe.seed).examples for text in example.texts]
+
+
+def _extend(encoder: TrainableEncoder, recipe: Recipe, words: int) -> None:
+    made = extend_vocabulary(encoder, list(dict.fromkeys(_texts(recipe))), words=words)
+    first = ", ".join(shown(piece.word) for piece in made[:5])
+    encoder.said = (f"{len(made):,} words of the data are pieces of the vocabulary now: {first}{' …' if len(made) > 5 else ''}",)

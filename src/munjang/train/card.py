@@ -21,6 +21,9 @@ LOSSES = {
     "distillation": "MSELoss",
     "margin_mse": "MarginMSELoss",
     "matryoshka": "MatryoshkaLoss",
+    "mlm": "MaskedLanguageModeling",
+    "tsdae": "DenoisingAutoEncoderLoss",
+    "simcse": "MultipleNegativesRankingLoss",
     "mse": "MSELoss",
     "bce": "BinaryCrossEntropyLoss",
     "cross_entropy": "CrossEntropyLoss",
@@ -43,6 +46,14 @@ class DataFact:
 
 
 @dataclass(frozen=True)
+class ScoreFact:
+    """What the model scores on one file."""
+
+    file: str
+    scores: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class CardFacts:
     """What a card says. A cross-encoder has `labels`, and no pooling."""
 
@@ -55,6 +66,8 @@ class CardFacts:
     dev: str | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
     metric: str | None = None
+    tests: Sequence[ScoreFact] = ()
+    """Scores of the last stage on files that had no say in the training."""
     language: str | None = None
     license: str | None = None
     settings: Sequence[str] = ()
@@ -78,14 +91,21 @@ def _front_matter(facts: CardFacts) -> str:
     lines += [f"license: {_quoted(facts.license)}"] if facts.license else []
     lines += ["tags:", *(f"- {_quoted(tag)}" for tag in [*tags, *(f"loss:{loss}" for loss in losses)])]
     lines += [f"base_model: {_quoted(facts.base)}", f"pipeline_tag: {pipeline}", "library_name: sentence-transformers"]
-    if facts.scores:
-        lines += ["metrics:", *(f"- {name}" for name in facts.scores)]
-        lines += ["model-index:", f"- name: {_quoted(facts.name)}", "  results:", "  - task:"]
-        lines += [f"      type: {pipeline if facts.labels else 'semantic-similarity'}"]
-        lines += ["    dataset:", f"      name: {_quoted(facts.dev)}", f"      type: {_quoted(facts.dev)}", "    metrics:"]
-        for name, value in facts.scores.items():
+    measured = _measured(facts)
+    if measured:
+        lines += ["metrics:", *(f"- {name}" for name in dict.fromkeys(name for fact in measured for name in fact.scores))]
+        lines += ["model-index:", f"- name: {_quoted(facts.name)}", "  results:"]
+    for fact in measured:
+        lines += ["  - task:", f"      type: {pipeline if facts.labels else 'semantic-similarity'}"]
+        lines += ["    dataset:", f"      name: {_quoted(fact.file)}", f"      type: {_quoted(fact.file)}", "    metrics:"]
+        for name, value in fact.scores.items():
             lines += [f"    - type: {name}", f"      value: {value!r}", f"      name: {name}"]
     return "".join(line + "\n" for line in lines)
+
+
+def _measured(facts: CardFacts) -> list[ScoreFact]:
+    """Return the scores on the dev file, if there is one, and on test files."""
+    return [*([ScoreFact(facts.dev or "", facts.scores)] if facts.scores else []), *facts.tests]
 
 
 def _body(facts: CardFacts) -> str:
@@ -103,9 +123,9 @@ def _body(facts: CardFacts) -> str:
         *(f"| {_cell(data.name)} | {data.rows:,} | {_cell(data.described)} |" for data in facts.data),
         "",
     ]
-    if facts.scores:
-        lines += [f"## Scores on {facts.dev}", "", "| measure | value |", "|---|---|"]
-        lines += [*(f"| {name} | {value:.4f} |" for name, value in facts.scores.items()), ""]
+    for fact in _measured(facts):
+        lines += [f"## Scores on {fact.file}", "", "| measure | value |", "|---|---|"]
+        lines += [*(f"| {name} | {value:.4f} |" for name, value in fact.scores.items()), ""]
     lines += ["## Settings", "", *(f"- {line}" for line in facts.settings), ""]
     name = "CrossEncoder" if facts.labels else "SentenceEncoder"
     call = (

@@ -15,7 +15,7 @@ from munjang.errors import InputError
 from munjang.evaluate.nli import labels_of, score_nli
 from munjang.evaluate.pairs import score_binary
 from munjang.evaluate.sts_scores import score_correlations
-from munjang.train.dev import Scores
+from munjang.train.dev import Role, Scores
 from munjang.train.examples import DataSource, ExampleSet, read_examples
 from munjang.types import Scorer, Vectors
 
@@ -43,7 +43,7 @@ class CrossDevSet:
         return "spearman", score_correlations(scores, labels, resamples=0).scores
 
 
-def read_cross_dev(source: DataSource, labels: Sequence[str], *, seed: int) -> CrossDevSet:
+def read_cross_dev(source: DataSource, labels: Sequence[str], *, seed: int, role: Role = "dev") -> CrossDevSet:
     """Return a dev set that a model with these labels can be measured on; any other is refused."""
     found = read_examples(source, seed=seed)
     if len(labels) > 1:
@@ -51,16 +51,16 @@ def read_cross_dev(source: DataSource, labels: Sequence[str], *, seed: int) -> C
         if found.label_kind not in ("class", "binary") or unknown:
             what = f"the classes {', '.join(unknown[:3])}" if unknown else "no classes"
             raise InputError(
-                f"{found.source}: a dev file with {what}, the model's labels are {', '.join(labels)}\n  name a file with these"
+                f"{found.source}: a {role} file with {what}, the model's labels are {', '.join(labels)}\n  name a file with these"
             )
     elif found.label_kind == "class":
         raise InputError(
-            f"{found.source}: a dev file with the classes {', '.join(found.classes[:3])}, and the model learns one score\n"
+            f"{found.source}: a {role} file with the classes {', '.join(found.classes[:3])}, and the model learns one score\n"
             "  name scored pairs, same/different pairs, or triplets"
         )
     elif found.label_kind is None and found.columns < 3:
         raise InputError(
-            f"{found.source}: a dev file of pairs without labels or negatives\n  name scored pairs, same/different pairs, or triplets"
+            f"{found.source}: a {role} file of pairs without labels or negatives\n  name scored pairs, same/different pairs, or triplets"
         )
     return CrossDevSet(found, tuple(labels))
 

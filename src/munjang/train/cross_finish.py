@@ -14,7 +14,7 @@ import numpy as np
 
 from munjang.engine.activations import TORCH_NAMES
 from munjang.engine.write_folder import write_json
-from munjang.models.save import SAVED_AS
+from munjang.models.save import SAVED_AS, save_pair_tokenizer
 from munjang.train.cross import TrainableCrossEncoder
 from munjang.train.examples import Example
 from munjang.train.load_folder import quiet_transformers
@@ -34,12 +34,7 @@ def save_cross_encoder(model: TrainableCrossEncoder, target: Path) -> None:
     config = json.loads((target / "config.json").read_text(encoding="utf-8"))
     settings = {"activation_fn": TORCH_NAMES[model.activation], "version": SAVED_AS}
     write_json(target / "config.json", {**config, "sentence_transformers": settings})
-    model.tokenizer.save(target, max_length=model.max_length)
-    if model.tokenizer.uses_type_ids and config.get("type_vocab_size", 0) > 1:
-        # without the name, transformers leaves segments out and scores differ
-        path = target / "tokenizer_config.json"
-        names = {"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]}
-        write_json(path, json.loads(path.read_text(encoding="utf-8")) | names)
+    save_pair_tokenizer(model.tokenizer, config, target, max_length=model.max_length)
 
 
 def measure_score_spread(model: TrainableCrossEncoder, examples: Sequence[Example], *, seed: int) -> Spread:

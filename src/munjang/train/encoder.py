@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,10 @@ class TrainableEncoder(nn.Module):
         self.tail = nn.Sequential(*tail)
         self.tokenizer, self.modes, self.text = tokenizer, tuple(modes), text
         self.prompts: dict[str, str] = {}
+        self.said: tuple[str, ...] = ()
+        """What is worth knowing about how it was made."""
+        self.folder: Path | None = None
+        """Where the backbone was loaded from, if it was."""
         pooler = getattr(backbone, "pooler", None)
         if isinstance(pooler, nn.Module):
             # the sentence vector never passes the pooler: without this it would only cost the optimiser
@@ -90,10 +95,14 @@ class TrainableEncoder(nn.Module):
 
     def forward(self, ids: Sequence[Sequence[int]]) -> Tensor:
         """Return one vector per list of token ids, shape (N, D)."""
-        packed = pack(ids).to(self.device)
-        hidden_TD = self._padded_hidden(packed, ids) if self._parts is None else packed_hidden(self._parts, packed)
+        hidden_TD, packed = self.hidden(ids)
         vectors_ND: Tensor = self.tail(pool(hidden_TD, packed, self.modes))
         return vectors_ND
+
+    def hidden(self, ids: Sequence[Sequence[int]]) -> tuple[Tensor, PackedTexts]:
+        """Return the last layer's row of each token, shape (T, width), in the order of the plan that comes with it."""
+        packed = pack(ids).to(self.device)
+        return self._padded_hidden(packed, ids) if self._parts is None else packed_hidden(self._parts, packed), packed
 
     def columns(self, columns: Sequence[Sequence[Sequence[int]]]) -> list[Tensor]:
         """Return one tensor of vectors per column, all columns in one pass."""
@@ -130,12 +139,12 @@ class TrainableEncoder(nn.Module):
         """Train only the word embedding's rows in `used`; see `compact.py`."""
         whole = self.words
         if isinstance(whole, nn.Embedding) and whole.weight.requires_grad and len(used) < whole.num_embeddings:
-            self._set_words(CompactEmbedding(whole, used))
+            self.set_words(CompactEmbedding(whole, used))
 
     def train_all_rows(self) -> None:
         """Put the whole word embedding back, with the trained rows in it."""
         if isinstance(self.words, CompactEmbedding):
-            self._set_words(self.words.expanded())
+            self.set_words(self.words.expanded())
 
     @property
     def words(self) -> nn.Module:
@@ -149,7 +158,8 @@ class TrainableEncoder(nn.Module):
         """The modules of the pass without padding."""
         return self._parts
 
-    def _set_words(self, words: nn.Module) -> None:
+    def set_words(self, words: nn.Module) -> None:
+        """Put another word embedding in."""
         backbone: Any = self.backbone
         backbone.set_input_embeddings(words)
         self._parts = find_parts(self.backbone)

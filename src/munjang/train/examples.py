@@ -33,11 +33,15 @@ from munjang.evaluate.datasets import (
 )
 from munjang.text.readers import read_rows
 from munjang.text.rows import BadLines
+from munjang.train.parallel import read_parallel_pairs
+from munjang.train.plain_text import read_plain_texts
+from munjang.train.row_filter import wanted_rows
 
 if TYPE_CHECKING:
     from munjang.train.objectives import DataShape
 
-Kind: TypeAlias = Literal["scored", "labelled", "pairs", "triplets", "texts"]
+Kind: TypeAlias = Literal["scored", "labelled", "pairs", "triplets", "texts", "parallel", "plain", "sentences"]
+"""plain: texts without labels, each a row; sentences: the same, cut into sentences."""
 Label: TypeAlias = Literal["class", "score", "binary", "margins"]
 SourceRow: TypeAlias = ScoredPair | LabelledPair | TextPair | Triplet | LabelledText
 
@@ -48,7 +52,8 @@ class DataSource:
 
     `texts` and `label` name columns (or number them, for a file without a header); nothing named is recognised. `label_range` is the
     lowest and highest score that the file may hold. `scores` names columns with a teacher's scores, one for each text after the first (or
-    the margins of the second over each of the others). `limit` keeps that many rows, drawn with the recipe's seed.
+    the margins of the second over each of the others). `limit` keeps that many rows, drawn with the recipe's seed. `where` chooses rows of
+    parallel and plain files by the values of other columns.
     """
 
     path: str
@@ -61,6 +66,7 @@ class DataSource:
     labels: Mapping[str, object] | None = None
     skip_bad: bool = False
     limit: int | None = None
+    where: tuple[str, ...] = ()
     objective: str | None = None
     settings: Mapping[str, object] | None = None
 
@@ -113,8 +119,7 @@ class ExampleSet:
 
 def read_examples(source: DataSource, *, seed: int = 0) -> ExampleSet:
     """Return the examples of one file; an empty file is refused."""
-    listed = len(source.texts) > 3 or source.scores is not None
-    made = _several_negatives(source) if listed else from_dataset(_dataset(source), seed=seed)
+    made = _read(source, seed)
     if not made.examples:
         raise InputError(f"{made.source}: no rows to learn from ({len(made.skipped)} were left out)")
     if source.limit is not None and source.limit < len(made):
@@ -134,6 +139,32 @@ def from_dataset(data: AnyDataset, *, seed: int = 0) -> ExampleSet:
         return _labelled([row for row in rows if isinstance(row, LabelledPair)], data)
     kind: Label | None = "score" if isinstance(first, ScoredPair) else None
     return ExampleSet(tuple(_example(row) for row in rows), kind, data.source, skipped=data.skipped, notes=data.notes)
+
+
+def _read(source: DataSource, seed: int) -> ExampleSet:
+    if source.kind == "parallel":
+        return _parallel(source)
+    if source.kind in ("plain", "sentences"):
+        return _plain(source)
+    if source.where:
+        raise UsageError(f'{source.path}: where chooses rows of parallel and plain files\n  say kind = "parallel" or kind = "plain"')
+    listed = len(source.texts) > 3 or source.scores is not None
+    return _several_negatives(source) if listed else from_dataset(_dataset(source), seed=seed)
+
+
+def _parallel(source: DataSource) -> ExampleSet:
+    found = read_parallel_pairs(source.path, columns=source.texts, where=source.where, skip_bad=source.skip_bad)
+    made = tuple(Example((pair.source, pair.translation), None, pair.where) for pair in found.pairs)
+    return ExampleSet(made, None, Path(source.path).name, skipped=found.skipped, notes=tuple(found.notes()))
+
+
+def _plain(source: DataSource) -> ExampleSet:
+    found = read_plain_texts(
+        source.path, columns=source.texts, sentences=source.kind == "sentences", skip_bad=source.skip_bad, wanted=wanted_rows(source.where)
+    )
+    made = tuple(Example((text,), None, where) for text, where in found.texts)
+    notes = (f"{found.repeated:,} texts that came before left out",) if found.repeated else ()
+    return ExampleSet(made, None, Path(source.path).name, skipped=found.skipped, notes=notes)
 
 
 def _example(row: SourceRow) -> Example:

@@ -11,20 +11,20 @@ import json
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from munjang.engine.modules import DenseModule, LayerNormModule, Module, NormalizeModule, PoolingModule, TransformerModule
 from munjang.engine.write_folder import write_modules
-from munjang.train.card import CardFacts, DataFact, model_card
+from munjang.train.card import CardFacts, DataFact, ScoreFact, model_card
 from munjang.train.cross import TrainableCrossEncoder
 from munjang.train.cross_finish import measure_score_spread, save_cross_encoder
 from munjang.train.durable import write_folder
 from munjang.train.encoder import TrainableEncoder
 from munjang.train.load_folder import quiet_transformers
-from munjang.train.log import TrainingLog
+from munjang.train.log import FinalEntry, TrainingLog
 from munjang.train.loop import TRAINING, Outcome, Trainer
 from munjang.train.progress import Live, Progress, Silent
 from munjang.train.recipe import Recipe, read_recipe
@@ -45,6 +45,11 @@ class TrainResult:
     is_first: bool = True
     """False in the other processes of a common training: they wrote nothing and have nothing to show."""
 
+    @property
+    def tests(self) -> Sequence[FinalEntry]:
+        """The score of each stage that has a test file, of the weights that the stage kept."""
+        return self.log.finals
+
     def to_json(self) -> dict[str, Any]:
         """Return the result for machines."""
         steps = len(self.log.steps)
@@ -55,6 +60,7 @@ class TrainResult:
             "loss": last,
             "metric": self.metric,
             "scores": self.scores,
+            "tests": [asdict(entry) for entry in self.tests],
             "said": list(self.said),
             "warning": self.warning,
         }
@@ -186,6 +192,7 @@ def _facts(recipe: Recipe, outcome: Outcome, result: TrainResult) -> CardFacts:
         dev=Path(dev.path).name if dev else None,
         scores=result.scores,
         metric=result.metric,
+        tests=[ScoreFact(entry.test, entry.scores) for entry in result.tests if entry.stage == len(outcome.stages) - 1],
         language=recipe.language,
         license=recipe.license,
         settings=_settings(recipe),

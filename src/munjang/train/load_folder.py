@@ -15,17 +15,22 @@ from munjang.engine.folder import AssumptionWarning, read_folder, require_senten
 from munjang.engine.modules import DenseModule, LayerNormModule, NormalizeModule, Pooling, PoolingModule, TransformerModule
 from munjang.errors import FolderError
 from munjang.train.encoder import MAX_LENGTH, TextSettings, TrainableEncoder
+from munjang.train.layers import keep_layers
 from munjang.train.tail import Dense, Normalize, TailNorm, load_tensors
 
 
 @dataclass(frozen=True)
 class EncoderOptions:
-    """What the caller says over what the folder says; None leaves it to the folder. `dropout` sets every dropout rate of the backbone."""
+    """What the caller says over what the folder says; None leaves it to the folder. `dropout` sets every dropout rate of the backbone.
+
+    `layers` keeps only these layers, counted from 0.
+    """
 
     pooling: Pooling | None = None
     max_length: int | None = None
     normalize: bool | None = None
     dropout: float | None = None
+    layers: tuple[int, ...] | None = None
 
 
 def load_encoder(path: Path | str, options: EncoderOptions | None = None) -> TrainableEncoder:
@@ -40,6 +45,8 @@ def load_encoder(path: Path | str, options: EncoderOptions | None = None) -> Tra
     if not isinstance(base, TransformerModule):
         raise FolderError(f"{path}: holds static word vectors, expected a transformer to train")
     backbone, tokenizer = _backbone(base.folder, chosen.dropout)
+    if chosen.layers is not None:
+        keep_layers(backbone, chosen.layers)
     limit = positions_of(backbone)
     length = min(chosen.max_length or folder.max_length or min(MAX_LENGTH, tokenizer.model_max_length), limit)
     modes: tuple[Pooling, ...] = next(module.modes for module in folder.modules if isinstance(module, PoolingModule))
@@ -47,7 +54,7 @@ def load_encoder(path: Path | str, options: EncoderOptions | None = None) -> Tra
     if chosen.normalize is not None:
         tail = [module for module in tail if not isinstance(module, Normalize)] + ([Normalize()] if chosen.normalize else [])
     made = TrainableEncoder(backbone, tokenizer, modes=modes, text=TextSettings(length, base.lowercase), tail=tail)
-    made.prompts = dict(folder.prompts)
+    made.prompts, made.folder = dict(folder.prompts), base.folder
     return made
 
 

@@ -29,24 +29,42 @@ class DevEntry:
     scores: dict[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class FinalEntry:
+    """What the weights that a stage kept, those of `step`, score on its test file `test`."""
+
+    stage: int
+    step: int
+    test: str
+    metric: str
+    scores: dict[str, float]
+
+
 @dataclass
 class TrainingLog:
-    """Steps and evaluations in order."""
+    """Steps, evaluations and test scores in order."""
 
     steps: list[StepEntry] = field(default_factory=list)
     evaluations: list[DevEntry] = field(default_factory=list)
+    finals: list[FinalEntry] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values; numbers survive the way through JSON exactly."""
-        return {"steps": [asdict(entry) for entry in self.steps], "evaluations": [asdict(entry) for entry in self.evaluations]}
+        return {
+            "steps": [asdict(entry) for entry in self.steps],
+            "evaluations": [asdict(entry) for entry in self.evaluations],
+            "finals": [asdict(entry) for entry in self.finals],
+        }
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> TrainingLog:
         """Return what `to_json` described."""
         steps = [StepEntry(**entry) for entry in values["steps"]]
-        return cls(steps, [DevEntry(**entry) for entry in values["evaluations"]])
+        finals = [FinalEntry(**entry) for entry in values.get("finals", [])]  # snapshots of an older version have none
+        return cls(steps, [DevEntry(**entry) for entry in values["evaluations"]], finals)
 
     def write(self, path: Path) -> None:
-        """Write one JSON line per step and evaluation."""
-        lines = [json.dumps(asdict(entry)) for entry in self.steps] + [json.dumps(asdict(entry)) for entry in self.evaluations]
+        """Write one JSON line per step, evaluation and test score."""
+        entries: list[StepEntry | DevEntry | FinalEntry] = [*self.steps, *self.evaluations, *self.finals]
+        lines = [json.dumps(asdict(entry)) for entry in entries]
         path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")

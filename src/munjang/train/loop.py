@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,8 +19,8 @@ from torch import Tensor, nn
 from munjang.errors import DamagedFile, MunjangError, UsageError
 from munjang.train.build import Trainable, build
 from munjang.train.checkpoint import Checkpoints, Position, Snapshot
-from munjang.train.kinds import Dev, dev_of, prepare
-from munjang.train.log import DevEntry, StepEntry, TrainingLog
+from munjang.train.kinds import Measures, measures_of, prepare
+from munjang.train.log import DevEntry, FinalEntry, StepEntry, TrainingLog
 from munjang.train.optimizer import freeze, learning, make_optimizer, optimizer_state, restore_optimizer
 from munjang.train.processes import Processes, autocast
 from munjang.train.progress import Progress, StepNews
@@ -70,14 +70,14 @@ class Trainer:
         if not self.processes.is_first:
             self.processes.wait()
         encoder = build(self.recipe, keep=self.folder).to(self.processes.device)
+        ready = [self._prepared(number, encoder) for number in range(len(self.recipe.stages))]
         if self.processes.is_first:
             self.processes.wait()
         if self.processes.is_first and self.processes.count > 1:
             self.progress.said(f"{self.processes.count} processes train together, each on its share of every batch")
-        ready = [self._prepared(number, encoder) for number in range(len(self.recipe.stages))]
         stages = [stage for stage, _ in ready]
-        for stage, dev in ready:
-            self._stage(stage, dev, encoder)
+        for stage, measures in ready:
+            self._stage(stage, measures, encoder)
         if self.snapshot is not None:  # every stage was done already
             encoder.load_state_dict({name.removeprefix("encoder."): tensor for name, tensor in self.snapshot.model.items()})
         if self.processes.is_first:
@@ -118,21 +118,21 @@ class Trainer:
         if output.is_dir() and not any(output.iterdir()):
             output.rmdir()
 
-    def _prepared(self, number: int, encoder: Trainable) -> tuple[Stage, Dev | None]:
+    def _prepared(self, number: int, encoder: Trainable) -> tuple[Stage, Measures]:
         recipe = self.recipe.stages[number]
-        stage = prepare(recipe, encoder, number=number, seed=self.recipe.seed)
+        stage = prepare(recipe, encoder, number=number, seed=self.recipe.seed, folder=self.folder, said=self.progress.said)
         stage.epoch(0)  # refuses data that gives no batch
         self.said += [f"{self._name(number)}: {line}" for line in stage.said]
-        return stage, dev_of(recipe.dev, encoder, seed=self.recipe.seed) if recipe.dev and self.position.stage <= number else None
+        return stage, measures_of(stage, encoder) if self.position.stage <= number else Measures()
 
-    def _stage(self, stage: Stage, dev: Dev | None, encoder: Trainable) -> None:
+    def _stage(self, stage: Stage, measures: Measures, encoder: Trainable) -> None:
         if self.position.stage > stage.number:
             return
         name = self._name(stage.number)
         if self.processes.is_first:
             for line in stage.said:
                 self.progress.said(f"{name}: {line}")
-        _StageRun(self, stage, encoder, dev, name).train()
+        _StageRun(self, stage, encoder, measures, name).train()
 
     def _name(self, number: int) -> str:
         return self.recipe.stages[number].name or f"stage {number + 1}"
@@ -141,12 +141,14 @@ class Trainer:
 class _StageRun:
     """One stage being trained."""
 
-    def __init__(self, trainer: Trainer, stage: Stage, encoder: Trainable, dev: Dev | None, name: str) -> None:
-        self.trainer, self.stage, self.encoder, self.dev, self.name = trainer, stage, encoder, dev, name
+    def __init__(self, trainer: Trainer, stage: Stage, encoder: Trainable, measures: Measures, name: str) -> None:
+        self.trainer, self.stage, self.encoder, self.name = trainer, stage, encoder, name
+        self.dev, self.test = measures.dev, measures.test
         self.recipe, self.processes = stage.recipe, trainer.processes
         freeze(encoder, self.recipe)
-        if self.recipe.weight_decay == 0:
-            encoder.train_rows(torch.from_numpy(stage.table.used()))
+        pieces = stage.trained_pieces()
+        if pieces is not None:
+            encoder.train_rows(torch.from_numpy(pieces))
         heads = nn.ModuleList(stage.objectives).to(self.processes.device)
         self.modules: dict[str, nn.Module] = {"encoder": encoder, "heads": heads}
         self.named = list(learning(self.modules))
@@ -193,7 +195,7 @@ class _StageRun:
         if position.best_score is None or score > position.best_score:
             trainer.position = replace(position, best_score=score, best_step=step, evaluations_without_better=0)
             if self.processes.is_first and self.recipe.keep_best:
-                trainer.checkpoints.save_best(self.stage.number, step, self._weights("encoder"))
+                trainer.checkpoints.save_best(self.stage.number, step, self._best())
         else:
             waited = position.evaluations_without_better + 1
             stop = self.recipe.patience is not None and waited >= self.recipe.patience
@@ -205,14 +207,26 @@ class _StageRun:
             trainer.progress.said(f"{self.name}: stopped early at step {position.step}, best was step {position.best_step}")
         self.processes.wait()
         if self.recipe.keep_best and position.best_step is not None and position.best_step != position.step:
-            self.encoder.load_state_dict(trainer.checkpoints.load_best(self.stage.number, position.best_step))
+            self._take(trainer.checkpoints.load_best(self.stage.number, position.best_step))
         self.encoder.train_all_rows()
+        self._measure_test()
         self.processes.wait()
         trainer.position = Position(stage=self.stage.number + 1)
         if self.processes.is_first:
             model = {f"encoder.{name}": tensor for name, tensor in self._weights("encoder").items()}
             trainer.checkpoints.save(Snapshot(trainer.position, trainer.log, model))
         self.processes.wait()
+
+    def _measure_test(self) -> None:
+        if self.test is None or self.recipe.test is None:
+            return
+        metric, scores = self.processes.from_first(self.test() if self.processes.is_first else None)
+        position = self.trainer.position
+        step = position.best_step if self.recipe.keep_best and position.best_step is not None else position.step
+        found = FinalEntry(self.stage.number, step, Path(self.recipe.test.path).name, metric, scores)
+        self.trainer.log.finals.append(found)
+        if self.processes.is_first:
+            self.trainer.progress.said(f"{self.name}: {found.test}, weights of step {step}: {metric} {scores[metric]:.4f}")
 
     def _save(self) -> None:
         if self.processes.is_first:
@@ -229,6 +243,16 @@ class _StageRun:
             if found or part == "encoder":
                 module.load_state_dict(found)
         restore_optimizer(self.optimizer, self.named, snapshot.optimizer)
+
+    def _best(self) -> dict[str, Tensor]:
+        """Return the encoder's weights and those of the heads, which the test score may need."""
+        return self._weights("encoder") | {f"heads.{name}": tensor for name, tensor in self._weights("heads").items()}
+
+    def _take(self, best: Mapping[str, Tensor]) -> None:
+        heads = {name.removeprefix("heads."): tensor for name, tensor in best.items() if name.startswith("heads.")}
+        self.encoder.load_state_dict({name: tensor for name, tensor in best.items() if not name.startswith("heads.")})
+        if heads:  # a best of an older version has none
+            self.modules["heads"].load_state_dict(heads)
 
     def _weights(self, part: str) -> dict[str, Tensor]:
         return dict(self.modules[part].state_dict())

@@ -12,8 +12,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from munjang.engine.modules import Pooling
+from munjang.engine.modules import Activation, Pooling
 from munjang.errors import InputError, UsageError, shown
+from munjang.train.adapt.registry import TEXT_OBJECTIVES
+from munjang.train.distill.teacher import TeacherRecipe
 from munjang.train.examples import DataSource
 from munjang.train.objectives.settings import read_settings, refuse_unless
 from munjang.train.sampling import Mix
@@ -26,7 +28,10 @@ Kind: TypeAlias = Literal["sentence", "cross"]
 class ModelRecipe:
     """What is trained: the folder `base`, or a model from `scratch`. `dense` adds a layer to that many dimensions after pooling.
 
+    `layers` keeps only these layers of the base, counted from 0. `prompts = false` forgets the base's prompts: the trained model has none.
+
     `head` is for cross-encoders: "sbert" (dense, GELU, linear) or the family's "own"; without it, the first where the family allows it.
+    `extend_vocabulary` adds up to that many words that are frequent in the data and split into many pieces.
     """
 
     base: str | None = None
@@ -35,13 +40,19 @@ class ModelRecipe:
     max_length: int | None = None
     normalize: bool | None = None
     dense: int | None = None
+    dense_activation: Activation = "tanh"
+    layers: tuple[int, ...] | None = None
+    prompts: bool = True
     dropout: float | None = None
     head: Literal["sbert", "own"] | None = None
+    extend_vocabulary: int | None = None
 
     def __post_init__(self) -> None:
         refuse_unless((self.base is None) != (self.scratch is None), "model: name one of base (a folder) and scratch (sizes)")
         refuse_unless(self.max_length is None or self.max_length > 2, "model: max_length must be more than 2")
         refuse_unless(self.dropout is None or 0 <= self.dropout < 1, "model: dropout must be in 0 … 1")
+        refuse_unless(self.extend_vocabulary is None or self.extend_vocabulary >= 1, "model: extend_vocabulary must be 1 or more")
+        refuse_unless(self.extend_vocabulary is None or self.scratch is None, "model: a vocabulary from scratch is the data's own already")
 
 
 @dataclass(frozen=True)
@@ -50,6 +61,10 @@ class StageRecipe:
 
     data: tuple[DataSource, ...] = ()
     dev: DataSource | None = None
+    test: DataSource | None = None
+    """Measured once, at the end of the stage, with the weights that are kept."""
+    teacher: TeacherRecipe | None = None
+    """Whose vectors the objective "distillation" learns."""
     name: str = ""
     objective: str | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -106,8 +121,12 @@ class Recipe:
         refuse_unless(len(self.stages) > 0, "the recipe has no [[stage]], expected one or more")
         refuse_unless(self.checkpoint_every >= 1, "checkpoint_every must be 1 or more")
         if self.kind == "cross":
-            set_here = [name for name in ("pooling", "normalize", "dense") if getattr(self.model, name) is not None]
+            set_here = [
+                name for name in ("pooling", "normalize", "dense", "layers", "extend_vocabulary") if getattr(self.model, name) is not None
+            ]
             refuse_unless(not set_here, f"model: {', '.join(set_here)} has no meaning for a cross-encoder, which has no sentence vector")
+            taught = any(stage.teacher for stage in self.stages)
+            refuse_unless(not taught, "stage: a teacher's vectors have no meaning for a cross-encoder, which has no sentence vector")
         else:
             refuse_unless(
                 self.model.head is None, 'model: head is for cross-encoders\n  write kind = "cross" above the tables to train one'
@@ -181,9 +200,7 @@ def _model(values: Mapping[str, Any], folder: Path, where: str) -> ModelRecipe:
         if "base" not in rest:
             raise UsageError(f"{where}: model names neither base (a folder or a name) nor scratch (sizes), expected one of them")
         model = read_settings(ModelRecipe, rest, where=f"{where}: model")
-        # a folder beside the recipe, or else a name that the registry knows
-        beside = folder / str(model.base)
-        return replace(model, base=str(beside) if beside.is_dir() else str(model.base))
+        return replace(model, base=_folder_or_name(folder, str(model.base)))
     if "base" in rest:
         raise UsageError(f"{where}: model names both base and scratch, expected one of them")
     # a placeholder satisfies the check of ModelRecipe until the sizes are in
@@ -195,14 +212,16 @@ def _stage(values: Any, folder: Path, where: str) -> StageRecipe:
     if not isinstance(values, Mapping):
         raise UsageError(f"{where} is {shown(str(values))}, expected a table")
     rest = dict(values)
-    data, dev = rest.pop("data", []), rest.pop("dev", None)
+    data, dev, test = rest.pop("data", []), rest.pop("dev", None), rest.pop("test", None)
+    teacher = _teacher(rest.pop("teacher", None), folder, f"{where}, teacher")
     listed = [data] if isinstance(data, Mapping) else data
     made = tuple(_source(item, folder, f"{where}, data {number}") for number, item in enumerate(listed, 1))
-    held = None if dev is None else _source(dev, folder, f"{where}, dev")
+    held, last = (None if part is None else _source(part, folder, f"{where}, {name}") for name, part in (("dev", dev), ("test", test)))
+    made = tuple(_as_plain(source, rest.get("objective")) for source in made)
     if not made:
         raise UsageError(f"{where}: has no data, expected one [[stage.data]] or more")
     plain = read_settings(_StageValues, rest, where=where)
-    return StageRecipe(data=made, dev=held, **{key: getattr(plain, key) for key in rest})
+    return StageRecipe(data=made, dev=held, test=last, teacher=teacher, **{key: getattr(plain, key) for key in rest})
 
 
 @dataclass(frozen=True)
@@ -219,6 +238,30 @@ def _source(values: Any, folder: Path, where: str) -> DataSource:
     source = read_settings(DataSource, values, where=where)
     refuse_unless(source.limit is None or source.limit >= 1, f"{where}: limit must be 1 or more")
     return replace(source, path=_path(folder, source.path))
+
+
+def _teacher(values: Any, folder: Path, where: str) -> TeacherRecipe | None:
+    """Return the teacher in a table, or in the bare name of its model."""
+    if values is None:
+        return None
+    table = {"model": values} if isinstance(values, str) else values
+    if not isinstance(table, Mapping) or not isinstance(table.get("model"), str):
+        raise UsageError(f"{where}: model is missing, expected the teacher's folder or name")
+    made = read_settings(TeacherRecipe, table, where=where)
+    cache = None if made.cache is None else _path(folder, made.cache)
+    return replace(made, model=_folder_or_name(folder, made.model), cache=cache)
+
+
+def _folder_or_name(folder: Path, written: str) -> str:
+    """Return the path of a folder beside the recipe, or else the name, which the registry may know."""
+    beside = folder / written
+    return str(beside) if beside.is_dir() else written
+
+
+def _as_plain(source: DataSource, objective: object) -> DataSource:
+    """Read a file as plain text where its objective learns from nothing else."""
+    is_plain = source.kind is None and (source.objective or objective) in TEXT_OBJECTIVES
+    return replace(source, kind="plain") if is_plain else source
 
 
 def _path(folder: Path, written: str) -> str:

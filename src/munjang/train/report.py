@@ -65,13 +65,15 @@ def measure_spread(encoder: Encoder, examples: Sequence[Example], *, seed: int) 
     """Return the cosines of a sample of rows, and of first texts with texts of other rows."""
     random = np.random.default_rng(seed)
     chosen = [examples[index] for index in sorted(random.permutation(len(examples))[:PAIRS].tolist())]
-    firsts, seconds = [example.texts[0] for example in chosen], [example.texts[1] for example in chosen]
+    firsts, seconds = [example.texts[0] for example in chosen], [example.texts[-1] for example in chosen]
     vectors = encoder.encode([*firsts, *seconds])
     left, right = vectors[: len(chosen)], vectors[len(chosen) :]
     cosines = similarity_pairwise(left, right, metric="cosine")
     # every row's second text with the first text of the row before: a partner by chance
     by_chance = similarity_pairwise(np.roll(left, 1, axis=0), right, metric="cosine") if len(chosen) > 1 else cosines[:0]
     middle = middle_of(chosen)
+    if len(chosen[0].texts) == 1:  # a text alone has no partner
+        return Spread((), (), tuple(float(value) for value in by_chance))
     high = [example.label is None or example.label >= middle for example in chosen]
     alike = tuple(float(value) for value, is_high in zip(cosines, high, strict=True) if is_high)
     unlike = tuple(float(value) for value, is_high in zip(cosines, high, strict=True) if not is_high)
@@ -97,6 +99,11 @@ def training_report(log: TrainingLog, spread: Spread, *, title: str, said: Seque
         parts += [text("Dev score", tag="h2"), line_chart(curves, title="Dev score", x_title="step", y_title=metric)]
         rows = [(entry.stage + 1, entry.step, entry.metric, entry.score) for entry in log.evaluations]
         parts.append(table(["stage", "step", "metric", "score"], rows))
+    if log.finals:
+        rows_of_tests = [
+            (entry.stage + 1, entry.step, entry.test, name, value) for entry in log.finals for name, value in entry.scores.items()
+        ]
+        parts += [text("Test score", tag="h2"), table(["stage", "step", "file", "metric", "score"], rows_of_tests)]
     groups = [Bars("random pairs", spread.random), Bars("alike", spread.alike)]
     groups += [Bars("less alike", spread.unlike)] if spread.unlike else []
     plural = "Cosines" if spread.measure == "cosine" else "Scores"

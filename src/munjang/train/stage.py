@@ -7,13 +7,19 @@ heads. Everything follows from recipe, data and seed, so a resumed run makes the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from munjang.errors import InputError
+from munjang.errors import InputError, UsageError
+from munjang.train.adapt.registry import TEXT_OBJECTIVES, make_text_objective
+from munjang.train.distill.lessons import Lessons, TeacherLabels
+from munjang.train.distill.teacher import TeacherRecipe
 from munjang.train.encoder import TrainableEncoder
 from munjang.train.examples import DataSource, ExampleSet, read_examples
 from munjang.train.objectives import OBJECTIVES, Objective, choose_objective, make_objective
@@ -21,6 +27,8 @@ from munjang.train.recipe import StageRecipe
 from munjang.train.sampling import Batch, Sampled, plan_epoch
 from munjang.train.table import ABSENT, TokenTable
 
+MakeLessons: TypeAlias = Callable[[TeacherRecipe, Sequence[str]], Lessons]
+"""Asks a teacher for its vectors of texts."""
 PADDED_WINDOW = 20
 """Batches that are sorted by length together where the encoder must pad."""
 
@@ -30,7 +38,7 @@ class StageData:
     """One data set of a stage."""
 
     examples: ExampleSet
-    labels: Tensor | None
+    labels: Tensor | TeacherLabels | None
     objective: int
     """Which of the stage's objectives it is for."""
     sampled: Sampled
@@ -103,6 +111,14 @@ class Stage:
         labels = self.data[data].labels
         return None if labels is None else labels[torch.as_tensor(rows)]
 
+    def trained_pieces(self) -> NDArray[np.int64] | None:
+        """Return the pieces whose embeddings learn; None where all do: under weight decay, or if an objective reads them all."""
+        used = self.table.used()
+        needed = [objective.pieces(used.tolist()) for objective in self.objectives]
+        if self.recipe.weight_decay != 0 or any(pieces is None for pieces in needed):
+            return None
+        return np.unique(np.concatenate([used, *(np.asarray(pieces, np.int64) for pieces in needed)]))
+
     def places(self, batch: Batch) -> list[str]:
         """Return where each row of a batch stood."""
         examples = self.data[batch.data].examples.examples
@@ -115,23 +131,26 @@ class Stage:
             for example in data.examples.examples:
                 scores = (example.scores,) if example.scores else ()
                 made.update(repr((example.texts, example.label, *scores)).encode())
+            if isinstance(data.labels, TeacherLabels):
+                made.update(data.labels.blocks.key.encode())
         return made.hexdigest()
 
 
-def prepare_stage(recipe: StageRecipe, encoder: TrainableEncoder, *, number: int, seed: int) -> Stage:
-    """Read, tokenise and plan one stage; heads are initialised from the seed."""
+def prepare_stage(recipe: StageRecipe, encoder: TrainableEncoder, *, number: int, seed: int, lessons: MakeLessons | None = None) -> Stage:
+    """Read, tokenise and plan one stage; heads are initialised from the seed. `lessons` asks the recipe's teacher for its vectors."""
     torch.manual_seed(seed * 1000 + number)
     sets = [read_examples(source, seed=seed) for source in recipe.data]
     table = TokenTable((text for found in sets for example in found.examples for text in example.texts), encoder.tokens)
     objectives: list[Objective] = []
-    said: list[str] = []
-    data: list[StageData] = []
+    said: list[str] = list(encoder.said) if number == 0 else []
+    chosen: list[int] = []
     known: dict[object, int] = {}
     for source, found in zip(recipe.data, sets, strict=True):
         key = (source.objective, repr(source.settings), found.classes, found.label_kind, found.columns)
         if key not in known:
             _refuse_misfit(source.objective or recipe.objective, found)
             made, why = _objective(recipe, source, found, encoder.dimension)
+            made.attach(encoder, table.used().tolist())
             known[key] = len(objectives)
             objectives.append(made)
             said.append(f"{found.source}: {len(found):,} rows, {made.describe()}{why}")
@@ -139,16 +158,36 @@ def prepare_stage(recipe: StageRecipe, encoder: TrainableEncoder, *, number: int
             said.append(f"{found.source}: {len(found):,} rows, as above")
         said += [f"{found.source}: {len(found.skipped):,} rows left out, first: {found.skipped[0]}"] if found.skipped else []
         said += [f"{found.source}: {note}" for note in found.notes]
-        objective = objectives[known[key]]
-        data.append(StageData(found, _labels(found, objective), known[key], _sampled(found, objective, table)))
+        chosen.append(known[key])
+    taught = _taught(recipe, [found for found, at in zip(sets, chosen, strict=True) if objectives[at].label_kind == "vectors"], lessons)
+    said += taught.said if taught else ()
+    data = [
+        StageData(found, _labels(found, objectives[at], taught), at, _sampled(found, objectives[at], table))
+        for found, at in zip(sets, chosen, strict=True)
+    ]
     window = recipe.length_window if recipe.length_window is not None else (0 if encoder.is_packed else PADDED_WINDOW)
     return Stage(recipe, number, seed, data, objectives, table, said, window)
 
 
+def _taught(recipe: StageRecipe, sets: Sequence[ExampleSet], lessons: MakeLessons | None) -> Lessons | None:
+    """Return the teacher's vectors of the first text of every row of these sets."""
+    if not sets:
+        if recipe.teacher is not None:
+            raise UsageError(
+                "the stage has a teacher, and no objective of its data learns from one\n  leave the teacher out, or the objective"
+            )
+        return None
+    if recipe.teacher is None or lessons is None:
+        raise InputError(f'{sets[0].source}: the objective learns a teacher\'s vectors, and the stage has none\n  add teacher = "…" to it')
+    return lessons(recipe.teacher, [example.texts[0] for found in sets for example in found.examples])
+
+
 def _objective(recipe: StageRecipe, source: DataSource, found: ExampleSet, dimension: int) -> tuple[Objective, str]:
-    name = source.objective or recipe.objective
+    name = source.objective or recipe.objective or ("distillation" if recipe.teacher else None)
     settings = source.settings if source.settings is not None else recipe.settings
     why = ""
+    if name in TEXT_OBJECTIVES:
+        return make_text_objective(name, settings), why
     if name is None:
         choice = choose_objective(found.shape())
         name, settings, why = choice.name, {**choice.settings, **settings}, f" (chosen: {choice.reason})"
@@ -157,7 +196,7 @@ def _objective(recipe: StageRecipe, source: DataSource, found: ExampleSet, dimen
 
 
 def _refuse_misfit(name: str | None, found: ExampleSet) -> None:
-    needed = OBJECTIVES[name].label_kind if name in OBJECTIVES else None
+    needed = OBJECTIVES[name].label_kind if name in OBJECTIVES and name != "distillation" else None
     fits = {"class": ("class", "binary"), "binary": ("binary",), "score": ("score", "binary"), "margins": ("margins",)}.get(str(needed), ())
     if needed is not None and found.label_kind is not None and found.label_kind not in fits:
         raise InputError(
@@ -166,9 +205,12 @@ def _refuse_misfit(name: str | None, found: ExampleSet) -> None:
         )
 
 
-def _labels(found: ExampleSet, objective: Objective) -> Tensor | None:
+def _labels(found: ExampleSet, objective: Objective, taught: Lessons | None) -> Tensor | TeacherLabels | None:
     if objective.label_kind is None:
         return None
+    if objective.label_kind == "vectors":
+        assert taught is not None  # asked for just above
+        return taught.labels_of([example.texts[0] for example in found.examples])
     if found.label_kind is None:
         raise InputError(f"{found.source}: has no labels, objective {objective.name!r} needs one of kind {objective.label_kind!r}")
     if objective.label_kind == "margins":
@@ -185,4 +227,4 @@ def _sampled(found: ExampleSet, objective: Objective, table: TokenTable) -> Samp
             frozenset((*example.texts, ("group", example.group))) if example.group else frozenset(example.texts)
             for example in found.examples
         ]
-    return Sampled(lengths, keys, least_rows=2 if objective.compares_rows else 1)
+    return Sampled(lengths, keys, least_rows=objective.least_rows)

@@ -83,10 +83,9 @@ class Stepper:
         return float(loss.detach())
 
     def _columns(self, batch: Batch, rows: Sequence[int]) -> list[Tensor]:
+        objective = self.stage.objectives[self.stage.data[batch.data].objective]
         with autocast(self.precision, self.processes.device):
-            if rows:
-                return self.encoder.columns(self.stage.ids(batch.data, rows))
-            return self.encoder.empty(self.stage.data[batch.data].examples.columns)
+            return objective.encode(self.encoder, self.stage.ids(batch.data, rows))
 
     def _not_finite(self, what: str, batches: Sequence[Batch], step: int | None) -> str:
         places = [place for batch in batches for place in self.stage.places(batch)]

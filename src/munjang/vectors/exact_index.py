@@ -21,20 +21,17 @@ from numpy.typing import ArrayLike, NDArray
 from munjang.errors import UsageError
 from munjang.limits import usable_cores
 from munjang.types import Ints, Metric, Vectors
-from munjang.vectors.best import LARGEST_INDEX, Best, indices_of, keys_of, scores_of
-from munjang.vectors.coarse import ROWS, CoarseQueries, CoarseRows, coarse_queries, coarse_rows
-from munjang.vectors.int8_product import available, product_with
-from munjang.vectors.similarity import BLOCK, as_rows, check_metric, check_same_dimension, prepared
+from munjang.vectors.best import LARGEST_INDEX, indices_of, scores_of
+from munjang.vectors.coarse import coarse_rows
+from munjang.vectors.int8_product import available
+from munjang.vectors.sifting import Walk
+from munjang.vectors.similarity import as_rows, check_metric, check_same_dimension, prepared
 from munjang.vectors.topk import top_k
 
-SMALLEST = 16_384
+SMALLEST = 4_096
 """Rows from which the first pass pays."""
 
 _QUERIES = 512  # queries that go through the corpus together; their bytes and one block's products fit in the processor's cache
-_CROWDED = 1 / 32  # a block of which more than this survives is scored in float32
-_PATIENCE = 8  # crowded blocks before the first pass is given up, unless it paid in as many others
-_WAITING = 24  # survivors per query after which the floor is raised
-_PAIRS = 512  # survivors that are scored again together; their vectors fit in the processor's cache
 
 
 class ExactIndex:
@@ -72,123 +69,10 @@ class ExactIndex:
         queries_ND = prepared(queries_ND, self.metric)
         threads = threads or usable_cores()
         group = min(_QUERIES, max(64, -(-len(queries_ND) // threads)))
-        walks = [_Walk(self._corpus, self._rows, queries_ND[at : at + group], self.metric) for at in range(0, len(queries_ND), group)]
+        walks = [Walk(self._corpus, self._rows, queries_ND[at : at + group], self.metric) for at in range(0, len(queries_ND), group)]
         if threads > 1 and len(walks) > 1:
             with ThreadPoolExecutor(threads) as pool:
                 keys_NK = np.concatenate(list(pool.map(lambda walk: walk.best(k), walks)))
         else:
             keys_NK = np.concatenate([walk.best(k) for walk in walks])
         return scores_of(keys_NK), indices_of(keys_NK)
-
-
-class _Walk:
-    """One group of queries on its way through the corpus."""
-
-    def __init__(self, corpus: NDArray[Any], rows: CoarseRows, queries_ND: Vectors, metric: Metric) -> None:
-        self.corpus, self.rows, self.queries_ND, self.metric = corpus, rows, queries_ND, metric
-
-    def best(self, k: int) -> NDArray[np.uint64]:
-        """Return the k best keys of each query, best first."""
-        best = Best(len(self.queries_ND), k)
-        coarse = coarse_queries(self.queries_ND, self.rows.steps)
-        product = product_with(coarse.bytes_DN)
-        waiting = _Waiting(coarse, self.rows)
-        crowded = calm = 0
-        for block, start in enumerate(range(0, len(self.corpus), ROWS)):
-            if start < 2 * k:  # nothing to compare with yet
-                best.offer_block(self._scores(start, ROWS), start)
-                continue
-            if crowded > _PATIENCE and crowded > calm:
-                for rest in range(start, len(self.corpus), BLOCK):
-                    best.offer_block(self._scores(rest, BLOCK), rest)
-                break
-            part_MD = self.rows.bytes_MD[start : start + ROWS]
-            products_MN = product(part_MD)
-            survivors = np.flatnonzero(products_MN > coarse.least(best.floor_N, self.rows, block))
-            if len(survivors) > _CROWDED * len(part_MD) * len(self.queries_ND):
-                crowded += 1
-                best.offer_block(self._scores(start, ROWS), start)
-                continue
-            calm += 1
-            waiting.add(survivors, products_MN.reshape(-1)[survivors], start)
-            if waiting.count > _WAITING * len(self.queries_ND):
-                self._score_again(best, waiting)
-        self._score_again(best, waiting)
-        return self._with_equal_rounding(best.answer())
-
-    def _scores(self, start: int, count: int) -> Vectors:
-        """Return the float32 scores of all queries with some rows, shape (n, rows)."""
-        return np.asarray(self.queries_ND @ self._float_rows(slice(start, start + count)).T)
-
-    def _score_again(self, best: Best, waiting: _Waiting) -> None:
-        """Score the survivors in float32 and let them compete: first each query's most promising, then what these leave possible."""
-        query_P, row_P, most_P = waiting.taken(best.floor_N)
-        first = np.flatnonzero(_place_in_group(query_P) < best.keys_NK.shape[1])
-        self._compete(best, query_P[first], row_P[first])
-        open_P = most_P >= best.floor_N[query_P]
-        open_P[first] = False
-        rest = np.flatnonzero(open_P)
-        self._compete(best, query_P[rest], row_P[rest])
-
-    def _compete(self, best: Best, query_P: Ints, row_P: Ints) -> None:
-        best.offer_pairs(query_P, row_P, self._paired(query_P, row_P))
-
-    def _paired(self, query_P: Ints, row_P: Ints) -> Vectors:
-        scores_P = np.empty(len(query_P), dtype=np.float32)
-        for at in range(0, len(query_P), _PAIRS):
-            part = slice(at, at + _PAIRS)
-            np.einsum("pd,pd->p", self.queries_ND[query_P[part]], self._float_rows(row_P[part]), out=scores_P[part])
-        return scores_P
-
-    def _float_rows(self, which: slice | Ints) -> Vectors:
-        rows_MD = np.ascontiguousarray(self.corpus[which], dtype=np.float32)
-        return rows_MD if self.rows.prepared_already else prepared(rows_MD, self.metric)
-
-    def _with_equal_rounding(self, keys_NK: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Score the winners once more, all in the same way: a block's product and a pair's may differ in the last digit."""
-        n, k = keys_NK.shape
-        rows_P = indices_of(keys_NK).reshape(-1)
-        queries_P = np.repeat(np.arange(n), k)
-        return np.sort(keys_of(self._paired(queries_P, rows_P), rows_P).reshape(n, k), axis=1)[:, ::-1]
-
-
-class _Waiting:
-    """Survivors of the first pass that are still to be scored again."""
-
-    def __init__(self, coarse: CoarseQueries, rows: CoarseRows) -> None:
-        self.coarse, self.rows = coarse, rows
-        self.count = 0
-        self._pairs: list[tuple[Ints, Ints, NDArray[np.int32]]] = []
-
-    def add(self, survivors: Ints, products: NDArray[np.int32], start: int) -> None:
-        """Remember survivors of the block from `start` on, numbered row × queries + query."""
-        row_P, query_P = np.divmod(survivors, len(self.coarse.step_N))
-        self._pairs.append((query_P, row_P + start, products))
-        self.count += len(survivors)
-
-    def taken(self, floor_N: Vectors) -> tuple[Ints, Ints, Vectors]:
-        """Hand over the pairs that can still reach the floor, which has risen meanwhile: queries, rows, the most they can score.
-
-        They are sorted by query, then by that most.
-        """
-        if not self._pairs:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-        query_P, row_P, product_P = (np.concatenate(part) for part in zip(*self._pairs, strict=True))
-        self._pairs, self.count = [], 0
-        most_P = self.coarse.at_most(product_P, query_P, row_P, self.rows)
-        kept = np.flatnonzero(most_P >= floor_N[query_P])
-        kept = kept[np.argsort(_grouped(most_P[kept], query_P[kept]))[::-1]]
-        return query_P[kept], row_P[kept], most_P[kept]
-
-
-def _place_in_group(group_P: Ints) -> Ints:
-    """Return how many of its own group stand before each one; groups are contiguous."""
-    begins = np.flatnonzero(np.diff(group_P, prepend=-1))
-    sizes = np.diff(begins, append=len(group_P))
-    return np.arange(len(group_P)) - np.repeat(begins, sizes)
-
-
-def _grouped(score_P: Vectors, group_P: Ints) -> NDArray[np.uint64]:
-    """Return integers that sort by falling group, then by rising score."""
-    keys_P = keys_of(score_P, group_P)
-    return (keys_P << np.uint64(32)) | (keys_P >> np.uint64(32))

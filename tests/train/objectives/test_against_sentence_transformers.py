@@ -108,8 +108,8 @@ def matryoshka(inner: Callable[[Any], nn.Module], **options: Any) -> Callable[[A
             2,
             BINARY,
         ),
-        ("distillation", {}, losses.MSELoss, 2, vectors(1)[0]),
-        ("distillation", {}, losses.MSELoss, 1, vectors(1)[0] * 2),
+        ("distillation", {"compare": "mse"}, losses.MSELoss, 2, vectors(1)[0]),
+        ("distillation", {"compare": "mse"}, losses.MSELoss, 1, vectors(1)[0] * 2),
         ("distillation", {"compare": "cosine"}, losses.EmbedDistillLoss, 2, vectors(1)[0]),
         ("margin_mse", {}, losses.MarginMSELoss, 3, SCORES),
         ("margin_mse", {}, losses.MarginMSELoss, 4, torch.stack([SCORES, -SCORES], dim=1)),
@@ -162,3 +162,15 @@ def test_angle_is_equal_for_an_odd_dimension() -> None:
     ours = make_objective("angle", {}, dimension=7)(columns, SCORES)
     theirs = losses.AnglELoss(GivenVectors())([{"vectors": column} for column in columns], SCORES)
     torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_distillation_by_squared_distance_is_mse_times_the_dimension(columns: int) -> None:
+    given = [column.requires_grad_() for column in vectors(columns)]
+    teacher = vectors(1)[0].detach() * 2
+    ours = make_objective("distillation", {}, dimension=DIMENSION)(given, teacher)
+    mine = torch.autograd.grad(ours, given)
+    theirs = losses.MSELoss(GivenVectors())([{"vectors": column} for column in given], teacher)
+    torch.testing.assert_close(ours, DIMENSION * theirs)
+    for one, other in zip(mine, torch.autograd.grad(theirs, given), strict=True):
+        torch.testing.assert_close(one, DIMENSION * other)

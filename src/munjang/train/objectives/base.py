@@ -9,7 +9,7 @@ Shapes: B rows of the batch, D dimensions, N negatives, K classes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -34,10 +34,27 @@ class Objective(nn.Module):
     compares_rows: bool = False
     """The loss is not a mean over rows: a batch cut into parts gives another loss, and a batch of one row may teach nothing (loss 0)."""
 
+    @property
+    def least_rows(self) -> int:
+        """Batches with fewer rows are left out."""
+        return 2 if self.compares_rows else 1
+
     @classmethod
     def build(cls, values: Mapping[str, object], *, dimension: int, num_labels: int | None) -> Objective:
         """Make the objective from a recipe's settings; an unknown or wrong setting is a UsageError."""
         raise NotImplementedError
+
+    def attach(self, encoder: Any, used: Sequence[int]) -> None:
+        """Take the encoder's sizes, and the pieces that the data uses, for heads that need them; called once, before training."""
+
+    def pieces(self, used: Sequence[int]) -> Sequence[int] | None:
+        """Return the pieces whose embeddings it trains, of data that uses `used`; None is the whole vocabulary."""
+        return used
+
+    def encode(self, encoder: Any, ids: Sequence[Sequence[Sequence[int]]]) -> list[Tensor]:
+        """Return the columns that `forward` takes, made of token ids, column by column; the usual ones are sentence vectors."""
+        made: list[Tensor] = encoder.columns(ids) if ids[0] else encoder.empty(len(ids))
+        return made
 
     def forward(self, columns: Sequence[Tensor], labels: Tensor | None) -> Tensor:
         """Return the scalar loss of one batch; refuse columns or labels that do not fit with an InputError."""

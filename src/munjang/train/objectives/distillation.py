@@ -1,8 +1,9 @@
 """Distillation: the student's vector of a sentence, and of its translation, against the teacher's vector of the source.
 
 Columns: the student's S(s), and S(t) for parallel pairs (more translations if there are). Labels: the teacher's T(s), shape (B, D).
-The loss is the mean over columns of the mean squared difference, equal to sentence-transformers' MSELoss; or with "cosine" the mean of
-1 − cos, which is half the squared difference of the unit vectors and leaves lengths free (its EmbedDistillLoss).
+The loss is the mean over columns and rows of the squared distance ‖T(s) − S(·)‖². With "mse" it is that by D, the mean over numbers, equal
+to sentence-transformers' MSELoss: of unit vectors so small that the optimiser's epsilon is felt. With "cosine" it is the mean of 1 − cos,
+which is half the squared distance of the unit vectors and leaves lengths free (its EmbedDistillLoss).
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from munjang.train.objectives.settings import read_settings
 
 @dataclass(frozen=True)
 class DistillationSettings:
-    """What is compared: the vectors themselves, or their directions."""
+    """What is compared: the vectors themselves (by squared distance, or by that per number), or their directions."""
 
-    compare: Literal["mse", "cosine"] = "mse"
+    compare: Literal["squared", "mse", "cosine"] = "squared"
 
 
 class Distillation(Objective):
@@ -54,14 +55,12 @@ class Distillation(Objective):
         return torch.stack([self._difference(column_BD, labels) for column_BD in columns]).mean()
 
     def _difference(self, student_BD: Tensor, teacher_BD: Tensor) -> Tensor:
-        if self.settings.compare == "mse":
-            return F.mse_loss(student_BD, teacher_BD)
+        if self.settings.compare != "cosine":
+            per_number = F.mse_loss(student_BD, teacher_BD)
+            return per_number if self.settings.compare == "mse" else per_number * student_BD.shape[1]
         return distance("cosine", student_BD, teacher_BD).mean()
 
     def describe(self) -> str:
         """Say what is compared with the teacher."""
-        return (
-            "distillation: "
-            + ("mean squared difference from" if self.settings.compare == "mse" else "1 − cosine with")
-            + " the teacher's vectors"
-        )
+        measures = {"squared": "squared distance from", "mse": "mean squared difference from", "cosine": "1 − cosine with"}
+        return f"distillation: {measures[self.settings.compare]} the teacher's vectors"

@@ -1,0 +1,145 @@
+"""Retrieval quality of a library on real questions: meaning, words, both, both with a re-ranker.
+
+    python benchmarks/retrieval.py [--model M] [--rerank-model M] [--data PATH,PATH] [--queries 1000] [--tune PATH] [--json FILE]
+
+Data: KorQuAD 1.0 dev (questions → the paragraph that holds the answer) and Cranfield from ../shared/data, or any BEIR folder, Cranfield
+folder or SQuAD JSON. Each corpus becomes a library; all four routes ask it the same questions (a seeded sample of --queries). Printed are
+nDCG@10, MRR@10 and recall@10, and paired bootstraps over questions of nDCG@10: hybrid against each part, re-ranked against hybrid.
+
+--tune tries ways and weights of fusing on other data than the reported, prints them, and stops; the library's default was chosen so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from bench_texts import DATA
+from munjang.cli.library_files import passage_length
+from munjang.cli.watched import Watched, load_for_search
+from munjang.evaluate.bootstrap import of_mean, paired_bootstrap
+from munjang.evaluate.datasets.rows import RetrievalTask
+from munjang.evaluate.datasets.tasks import read_retrieval
+from munjang.evaluate.retrieval import RetrievalResult, score_run
+from munjang.library.fuse import Hybrid
+from munjang.library.library import Library
+from munjang.types import Scorer
+
+Route = tuple[bool | Hybrid, Scorer | None]
+CUT = 10
+METRICS = ("ndcg@10", "mrr@10", "recall@10")
+DEFAULT_DATA = (DATA / "korquad1-dev" / "KorQuAD_v1.0_dev.json.gz", DATA / "cranfield")
+COMPARED = (("hybrid", "meaning"), ("hybrid", "words"), ("hybrid, re-ranked", "hybrid"))
+TRIED = {
+    "ranks": Hybrid(by="ranks"),
+    **{f"scores, words {words:g}": Hybrid(meaning=1, words=words, by="scores") for words in (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)},
+}
+
+
+def sampled(task: RetrievalTask, count: int) -> list[str]:
+    """Return the ids of judged questions, at most `count`, always the same."""
+    asked = sorted(query for query in task.queries if query in task.judgements)
+    return asked if len(asked) <= count else sorted(random.Random(0).sample(asked, count))
+
+
+def run_of(library: Library, task: RetrievalTask, asked: list[str], route: Route) -> dict[str, dict[str, float]]:
+    """Return what the library answers, by ids; scores fall with the place, so that ties keep the library's order."""
+    answers = library.search_many([task.queries[query] for query in asked], k=CUT, hybrid=route[0], rerank=route[1], exact=True)
+    return {query: {hit.id: float(CUT - place) for place, hit in enumerate(hits)} for query, hits in zip(asked, answers, strict=True)}
+
+
+def measured(
+    task: RetrievalTask, routes: dict[str, Route], asked: list[str], documents: Watched, queries: Watched
+) -> dict[str, RetrievalResult]:
+    """Return each route's scores over one library of the task's corpus."""
+    judged = {query: task.judgements[query] for query in asked}
+    length = passage_length(documents)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Library.open(Path(folder) / "task.db", documents, query_encoder=queries, passage_characters=length) as library,
+    ):
+        library.add({"id": id, "text": text} for id, text in task.corpus.items())
+        return {
+            name: score_run(run_of(library, task, asked, route), judged, documents=len(task.corpus), cuts=(CUT,))
+            for name, route in routes.items()
+        }
+
+
+def compared(results: dict[str, RetrievalResult]) -> dict[str, dict[str, Any]]:
+    """Return the paired differences of nDCG@10 that the routes at hand allow."""
+    found = {}
+    for a, b in COMPARED:
+        if a in results and b in results:
+            one, other = (results[name].per_query[METRICS[0]] for name in (a, b))
+            difference = paired_bootstrap(one, other, of_mean)
+            found[f"{a} − {b}"] = {
+                "difference": round(difference.difference, 4),
+                "ci95": [round(value, 4) for value in difference.ci95.to_json()],
+                "p": round(difference.p, 5),
+            }
+    return found
+
+
+def table(title: str, results: dict[str, RetrievalResult], differences: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Print one data set's table and return it for JSON."""
+    print(f"\n{title}\n{'':26}" + "".join(f"{name:>12}" for name in METRICS))
+    for name, result in results.items():
+        print(f"{name:26}" + "".join(f"{result.scores[metric]:12.4f}" for metric in METRICS))
+    for name, facts in differences.items():
+        low, high = facts["ci95"]
+        print(f"{name}: {facts['difference']:+.4f} [{low:+.4f}, {high:+.4f}], p {facts['p']:.4f}", flush=True)
+    return {
+        "scores": {name: {metric: round(result.scores[metric], 4) for metric in METRICS} for name, result in results.items()},
+        **differences,
+    }
+
+
+def routes_with(rerank_model: str | None) -> dict[str, Route]:
+    routes: dict[str, Route] = {
+        "meaning": (False, None),
+        "words": (Hybrid(meaning=0), None),
+        "hybrid": (True, None),
+    }
+    if rerank_model is not None:
+        from munjang.models.cross_encoder import CrossEncoder
+
+        routes["hybrid, re-ranked"] = (True, CrossEncoder.load(rerank_model))
+    return routes
+
+
+def main(arguments: list[str] | None = None) -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--model")
+    options.add_argument("--rerank-model")
+    options.add_argument("--data", help="paths, with commas between them")
+    options.add_argument("--queries", type=int, default=1000, help="questions of each set at most")
+    options.add_argument("--tune", help="try fusions on this data instead")
+    options.add_argument("--json", type=Path)
+    chosen = options.parse_args(arguments)
+    queries, documents = load_for_search(chosen.model)
+    name = documents.name
+    paths = [Path(path) for path in (chosen.tune or chosen.data or ",".join(map(str, DEFAULT_DATA))).split(",")]
+    results: dict[str, Any] = {"model": name, "rerank_model": chosen.rerank_model}
+    tried: dict[str, Route] = {fusion: (how, None) for fusion, how in TRIED.items()}
+    routes = {**routes_with(None), **tried} if chosen.tune else routes_with(chosen.rerank_model)
+    for path in paths:
+        if not path.exists():
+            print(f"{path.name}: not there, left out")
+            continue
+        task = read_retrieval(path)
+        asked = sampled(task, chosen.queries)
+        title = f"{path.name}: {len(task.corpus):,} documents, {len(asked):,} questions, {name}"
+        found = measured(task, routes, asked, documents, queries)
+        results[path.name] = table(title, found, {} if chosen.tune else compared(found))
+    line = json.dumps(results, ensure_ascii=False)
+    if chosen.json:
+        chosen.json.write_text(line + "\n", encoding="utf-8")
+    print(line)
+
+
+if __name__ == "__main__":
+    main()

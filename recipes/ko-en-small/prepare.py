@@ -1,0 +1,183 @@
+"""The data files of ../shared/data → the training files of ko-en-small and ko-en-rerank-small: pairs, triplets, scores, plain texts.
+
+Left out of everything: each text that stands in the dev or test part of a set that is reported (KorSTS, STSb, KorQuAD), in either
+language; XNLI (its licence); 1,000 Tatoeba pairs, which are written apart to measure with. The files stay outside the repository.
+
+    python recipes/ko-en-small/prepare.py ../shared/data -o runs/ko-en-small/data
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from munjang.evaluate.datasets import read_labelled_pairs, read_scored_pairs
+from munjang.evaluate.datasets.squad import read_squad
+from munjang.text.korean import has_hangul
+from munjang.text.readers import read_rows
+from munjang.text.unicode import clean as normal
+
+SEED = 1
+HELD_OUT = 1_000
+SCORED = ("korsts/sts-train.tsv.gz", "klue-sts/klue_sts_train.csv.gz", "stsb-en/stsb-en-train.csv.gz")
+LONGEST = 600
+"""Characters of a passage: about 256 pieces, what training reads of it."""
+
+Row = Sequence[str]
+
+
+def main() -> None:
+    """Write every training file and say how many rows it has."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("data", type=Path, help="the folder of data sets")
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    chosen = parser.parse_args()
+    chosen.output.mkdir(parents=True, exist_ok=True)
+    data, reported = chosen.data, reported_texts(chosen.data)
+    tatoeba = tatoeba_pairs(data)
+    held = tatoeba[:HELD_OUT]
+    forbidden = reported | {normal(text) for pair in held for text in pair}
+    files: dict[str, tuple[Row, Iterable[Row]]] = {
+        "tatoeba-held-out.tsv": (("en", "ko"), held),
+        "parallel.tsv": (("en", "ko"), [*parallel_pairs(data), *tatoeba[HELD_OUT:]]),
+        "triplets-en.tsv": (("anchor", "positive", "negative"), triplets(data / "snli/snli_train_subset.tsv.gz")),
+        "triplets-ko.tsv": (("anchor", "positive", "negative"), triplets(data / "klue-nli/klue-nli-v1.1_dev.json.gz")),
+        "questions.tsv": (("a", "b"), same_questions(data)),
+        "passages.tsv": (("question", "passage"), question_passages(data)),
+        "bills.tsv": (("title", "text"), bill_titles(data)),
+        "sts.tsv": (("sentence1", "sentence2", "score"), scores(data)),
+        "sts-crossed.tsv": (("sentence1", "sentence2", "score"), crossed_scores(data)),
+        "texts-ko.tsv": (("text",), ((text,) for text in plain_texts(data) if has_hangul(text))),
+        "texts-en.tsv": (("text",), ((text,) for text in plain_texts(data) if not has_hangul(text))),
+    }
+    for name, (header, rows) in files.items():
+        count = write(chosen.output / name, header, rows, forbidden=frozenset() if "held-out" in name else forbidden)
+        print(f"{name}: {count:,} rows")
+
+
+def reported_texts(data: Path) -> frozenset[str]:
+    """Return every text of the dev and test parts that results are reported on."""
+    scored = [data / f"korsts/sts-{part}.tsv.gz" for part in ("dev", "test")]
+    scored += [data / f"stsb-en/stsb-en-{part}.csv.gz" for part in ("dev", "test")]
+    found = {normal(text) for path in scored for pair in read_scored_pairs(path).rows for text in (pair.a, pair.b)}
+    korquad = read_squad(data / "korquad1-dev/KorQuAD_v1.0_dev.json.gz")
+    return frozenset(found | {normal(text) for text in [*korquad.corpus.values(), *korquad.queries.values()]})
+
+
+def tatoeba_pairs(data: Path) -> list[Row]:
+    """Return the Tatoeba pairs in a drawn order, each English and each Korean sentence once: the first ones are held out."""
+    rows = [(row["en"], row["ko"]) for row in parallel_rows(data) if row["source"] == "tatoeba"]
+    random.Random(SEED).shuffle(rows)
+    seen: set[str] = set()
+    once = []
+    for en, ko in rows:
+        if not {en, ko} & seen:
+            once.append((en, ko))
+            seen |= {en, ko}
+    return [*once[:HELD_OUT], *(pair for pair in rows if pair not in set(once[:HELD_OUT]))]
+
+
+def parallel_pairs(data: Path) -> Iterator[Row]:
+    """Yield English and Korean sides of training splits, and of the dev splits of sets on which nothing is reported."""
+    used = {("korsts", "train"), ("news", "dev"), ("jhe", "dev"), ("pawsx", "dev")}
+    return ((row["en"], row["ko"]) for row in parallel_rows(data) if (row["source"], row["split"]) in used)
+
+
+def parallel_rows(data: Path) -> Iterator[dict[str, str]]:
+    """Yield the rows of the parallel file."""
+    for row in read_rows(data / "parallel-en-ko/parallel-en-ko.tsv.gz"):
+        yield {name: str(value) for name, value in row.values.items()}
+
+
+def triplets(path: Path) -> Iterator[Row]:
+    """Yield premise, a sentence that follows from it, and one that contradicts it."""
+    by_premise: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for row in read_labelled_pairs(path).rows:
+        by_premise[row.a][row.label].append(row.b)
+    for premise, found in by_premise.items():
+        for follows, contradicts in zip(found["entailment"], found["contradiction"], strict=False):
+            yield premise, follows, contradicts
+
+
+def same_questions(data: Path) -> Iterator[Row]:
+    """Yield different wordings of one question: the pairs that are labelled so, and neighbours within ParaKQC's groups."""
+    for row in read_rows(data / "question-pair-ko/train.txt.gz", format="tsv", header=True):
+        if str(row.values["is_duplicate"]) == "0" and row.values["question1"] != row.values["question2"]:
+            yield str(row.values["question1"]), str(row.values["question2"])
+    lines = [str(row.values["text"]).split("\t") for row in read_rows(data / "paraKQC/paraKQC_v1.txt.gz", format="txt")]
+    for start in range(0, len(lines) - 9, 10):
+        group = [line[-1] for line in lines[start : start + 10]]
+        random.Random(f"{SEED} {start}").shuffle(group)
+        yield from ((group[at], group[at + 1]) for at in range(0, 6, 2))
+
+
+def question_passages(data: Path) -> Iterator[Row]:
+    """Yield questions with the passage that answers them."""
+    task = read_squad(data / "tydiqa-ko/train.json.gz")
+    for query, documents in task.judgements.items():
+        yield task.queries[query], task.corpus[next(iter(documents))][:LONGEST]
+
+
+def bill_titles(data: Path) -> Iterator[Row]:
+    """Yield each title of a bill once, with the text of its first bill."""
+    seen: set[str] = set()
+    for row in read_rows(data / "korean-assembly-bills/bills_14x500.tsv.gz"):
+        title = str(row.values["title"])
+        if title not in seen:
+            seen.add(title)
+            yield title, str(row.values["text"])[:LONGEST]
+
+
+def scores(data: Path) -> Iterator[Row]:
+    """Yield the scored training pairs of KorSTS, KLUE-STS and STSb, 0 to 5."""
+    for path in (data / name for name in SCORED):
+        yield from ((pair.a, pair.b, f"{pair.score * 5:g}") for pair in read_scored_pairs(path).rows)
+
+
+def crossed_scores(data: Path) -> Iterator[Row]:
+    """Yield scored pairs with one side in English and the other in Korean: the training rows of KorSTS and STSb are aligned."""
+    korean = read_scored_pairs(data / "korsts/sts-train.tsv.gz").rows
+    english = read_scored_pairs(data / "stsb-en/stsb-en-train.csv.gz").rows
+    for at, (ko, en) in enumerate(zip(korean, english, strict=True)):
+        a, b = (en.a, ko.b) if at % 2 else (ko.a, en.b)
+        yield a, b, f"{ko.score * 5:g}"
+
+
+def plain_texts(data: Path) -> Iterator[str]:
+    """Yield every text that may be trained on, Korean and English, sentences and passages, each once."""
+    pairs: list[Iterable[Row]] = [
+        parallel_pairs(data),
+        tatoeba_pairs(data)[HELD_OUT:],
+        same_questions(data),
+        question_passages(data),
+        bill_titles(data),
+    ]
+    found = [text for rows in pairs for row in rows for text in row]
+    for path in (data / name for name in SCORED):
+        found += [text for pair in read_scored_pairs(path).rows for text in (pair.a, pair.b)]
+    for path in (data / "klue-nli/klue-nli-v1.1_dev.json.gz", data / "snli/snli_train_subset.tsv.gz"):
+        found += [text for pair in read_labelled_pairs(path).rows for text in (pair.a, pair.b)]
+    for row in read_rows(data / "chatbot-ko/ChatbotData.csv.gz"):
+        found += [str(row.values["Q"]), str(row.values["A"])]
+    for row in read_rows(data / "korean-assembly-bills/bills_14x500.tsv.gz"):
+        found += [part.strip() + "." for part in str(row.values["text"])[:LONGEST].split(". ") if len(part) > 20][:3]
+    yield from dict.fromkeys(found)
+
+
+def write(path: Path, header: Row, rows: Iterable[Row], *, forbidden: frozenset[str]) -> int:
+    """Write rows without forbidden texts as TSV; return how many."""
+    count = 0
+    with path.open("w", encoding="utf-8") as stream:
+        stream.write("\t".join(header) + "\n")
+        for row in dict.fromkeys(tuple(" ".join(cell.split()) for cell in row) for row in rows):
+            if all(row) and not any(normal(cell) in forbidden for cell in row):
+                stream.write("\t".join(row) + "\n")
+                count += 1
+    return count
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""A TopicModel and something new → answers: the topics of new texts, of a query, of the parts of a text.
+
+Shapes: N texts, D dimensions, K topics, V words, W windows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from munjang.analyze.topics.bag import fill_bag
+from munjang.analyze.topics.describe import topic_weights
+from munjang.analyze.topics.model import TopicModel, labels_of, text_keys
+from munjang.analyze.topics.prototypes import nearest
+from munjang.analyze.topics.reduce import unit_rows
+from munjang.analyze.topics.topic_words import words_of
+from munjang.errors import UsageError
+from munjang.text.tagging import Tagger, tagger
+from munjang.types import Encoder, Floats, Ints, Vectors
+from munjang.vectors.similarity import as_rows
+
+WINDOW = 4
+"""Words of a text that are looked at together in `topic_distribution`."""
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """Topics of texts: −1 for none; the score says how well a text fits the nearest topic, whether or not that is enough."""
+
+    labels: Ints
+    scores: Vectors
+
+
+def assign_topics(model: TopicModel, texts: Sequence[str], *, vectors: ArrayLike | None = None, encoder: Encoder | None = None) -> Assigned:
+    """Return the topic of each text; a text that the model was fitted on has the topic it had then."""
+    vectors_ND = checked_vectors(model, texts, vectors, encoder)
+    component_N, score_N = nearest(model.assigner, model.assigner.features(vectors_ND))
+    # An encoder may round a text's vector differently in other company; a known text keeps what was found first.
+    known = {int(key): row for row, key in reversed(list(enumerate(model.documents.keys_N.tolist())))}
+    for place, key in enumerate(text_keys(texts).tolist()):
+        row = known.get(key)
+        if row is not None:
+            component_N[place], score_N[place] = model.documents.component_N[row], model.documents.score_N[row]
+    return Assigned(labels_of(model, component_N, score_N), score_N)
+
+
+def find_topics(model: TopicModel, query: ArrayLike, *, k: int = 5) -> list[tuple[int, float]]:
+    """Return the topics nearest to a query's vector, best first, with their scores."""
+    query_1D = as_rows(query, "query")
+    _check_dimension(model, query_1D)
+    scores_P = model.assigner.scores(model.assigner.features(query_1D))[0]
+    best = {topic: max(float(scores_P[p]) for p in np.flatnonzero(model.topic_P == topic)) for topic in set(model.topic_P.tolist())}
+    return sorted(best.items(), key=lambda pair: (-pair[1], pair[0]))[:k]
+
+
+def topic_distribution(model: TopicModel, texts: Sequence[str], *, by: Tagger | None = None, window: int = WINDOW) -> Floats:
+    """Return how much of each text is about each topic, (N, K), topics by their number, rows sum to 1 or are 0.
+
+    Every run of `window` words is compared with every topic's words; a text may be about several topics.
+    """
+    weights_KV = topic_weights(model)
+    unit_KV = weights_KV / np.maximum(np.linalg.norm(weights_KV, axis=1, keepdims=True), 1e-12)
+    shares = np.zeros((len(texts), len(unit_KV)))
+    known = set(model.bag.vocabulary)
+    for row, words in enumerate(words_of(texts, by or tagger(None if model.tagger.startswith("pos:") else model.tagger))):
+        kept = [word for word in words if word in known]
+        runs = [Counter(kept[start : start + window]) for start in range(max(1, len(kept) - window + 1))] if kept else []
+        if runs:
+            shares[row] = _likeness(runs, model.bag.vocabulary, unit_KV)
+    return shares
+
+
+def checked_vectors(model: TopicModel, texts: Sequence[str], vectors: ArrayLike | None, encoder: Encoder | None) -> Vectors:
+    """Return vectors of texts that the model can judge; refuse those of another encoder."""
+    if encoder is not None and model.encoder and encoder.fingerprint != model.encoder:
+        raise UsageError("the encoder is not the one that the topics were found with\n  load that one, or fit the topics again")
+    if vectors is None:
+        if encoder is None:
+            raise UsageError("neither vectors nor an encoder was handed in, expected one of them")
+        vectors = encoder.encode(list(texts))
+    rows_ND = as_rows(vectors, "vectors") if len(texts) else np.zeros((0, dimension_of(model)), dtype=np.float32)
+    if len(rows_ND) != len(texts):
+        raise UsageError(f"vectors has {len(rows_ND):,} rows for {len(texts):,} texts, expected one row for each text")
+    _check_dimension(model, rows_ND)
+    return np.ascontiguousarray(rows_ND, dtype=np.float32)
+
+
+def dimension_of(model: TopicModel) -> int:
+    """Return how many numbers a vector must have."""
+    return model.assigner.dimension
+
+
+def topic_centres(model: TopicModel) -> Vectors:
+    """Return the middle of each topic's documents in the space of the features, topics by their number, (K, R)."""
+    ids = np.unique(model.topic_P)
+    counts_P = np.maximum(np.bincount(model.documents.component_N, minlength=len(model.topic_P)), 1).astype(np.float32)
+    weighted_PR = model.assigner.centres_PR * counts_P[:, None]
+    return unit_rows(np.stack([weighted_PR[model.topic_P == id].sum(axis=0) / counts_P[model.topic_P == id].sum() for id in ids]))
+
+
+def _check_dimension(model: TopicModel, rows_ND: Vectors) -> None:
+    if rows_ND.shape[1] != dimension_of(model):
+        raise UsageError(f"vectors have {rows_ND.shape[1]} dimensions, the model's have {dimension_of(model)}\n  use the same encoder")
+
+
+def _likeness(runs: Sequence[Counter[str]], vocabulary: Sequence[str], unit_KV: Floats) -> Floats:
+    bag = fill_bag(runs, vocabulary)
+    rows_E = bag.rows()
+    lengths_W = np.sqrt(np.bincount(rows_E, weights=bag.counts.astype(np.float64) ** 2, minlength=len(bag)))
+    total_K: Floats = unit_KV[:, bag.terms] @ (bag.counts / lengths_W[rows_E])
+    return total_K / total_K.sum() if total_K.sum() > 0 else total_K

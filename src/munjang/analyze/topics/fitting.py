@@ -1,0 +1,199 @@
+"""Texts and vectors → a TopicModel.
+
+Equal texts are one text: they are analysed and encoded once, weigh once in finding groups, and share a topic. Everything random is seeded.
+
+Shapes: N documents, U different texts, D dimensions, R reduced dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from munjang.analyze.topics.anchors import by_labels, by_seed_words
+from munjang.analyze.topics.bag import Bag
+from munjang.analyze.topics.describe import described
+from munjang.analyze.topics.groups import find_groups
+from munjang.analyze.topics.kmeans import centres
+from munjang.analyze.topics.model import Documents, TopicModel, excerpt, text_keys
+from munjang.analyze.topics.outliers import NO_FLOOR, outlier_floors
+from munjang.analyze.topics.prototypes import Assigner, Prototypes, nearest
+from munjang.analyze.topics.reduce import fit_projection
+from munjang.analyze.topics.settings import TopicSettings
+from munjang.analyze.topics.topic_words import bag_of
+from munjang.errors import InputError, UsageError
+from munjang.text.tagging import Tagger, tagger
+from munjang.text.unicode import clean
+from munjang.types import Encoder, Ints, Vectors
+from munjang.vectors.similarity import as_rows
+
+REFINEMENTS = 3
+"""Times that centres move to the middle of the documents that chose them."""
+
+
+def fit_topics(
+    texts: Sequence[str],
+    *,
+    vectors: ArrayLike | None = None,
+    encoder: Encoder | None = None,
+    settings: TopicSettings | None = None,
+    by: Tagger | None = None,
+) -> TopicModel:
+    """Find the topics of texts; hand in their vectors, or an encoder, or both (labels are encoded).
+
+    `by` splits texts into words; without it, the best tagger there is.
+    """
+    settings = settings or TopicSettings()
+    first_U, same_N = different(texts)
+    vectors_UD = vectors_for(texts, first_U, vectors, encoder)
+    chosen = by or tagger()
+    bag = bag_of([texts[row] for row in first_U], chosen)
+    if settings.method == "contextual":
+        return _contextual(texts, vectors_UD, bag, same_N, settings, encoder, chosen)
+    projection = fit_projection(vectors_UD, None if settings.reduction == "none" else settings.dimensions)
+    rows_UR = projection.apply(vectors_UD)
+    label_vectors = _label_vectors(settings.labels, encoder)
+    anchor_U = _anchors(bag, rows_UR, settings, None if label_vectors is None else projection.apply(label_vectors))
+    groups_U = _around_anchors(rows_UR, anchor_U, settings)
+    present = np.unique(groups_U[groups_U >= 0])
+    places_U = np.where(groups_U >= 0, np.searchsorted(present, groups_U), -1)
+    assigner = Prototypes(projection, _settled(rows_UR, places_U))
+    model = assembled(texts, assigner, rows_UR, bag, same_N, settings, core_U=groups_U >= 0)
+    names = {place: settings.labels[group] for place, group in enumerate(present.tolist()) if group < len(settings.labels)}
+    return _by_size(replace(model, encoder=fingerprint(encoder), tagger=chosen.name, names=names))
+
+
+def different(texts: Sequence[str]) -> tuple[Ints, Ints]:
+    """Return the rows where a text stands first, and for each row the place of its text among those."""
+    if isinstance(texts, str):
+        raise UsageError("texts is one str, expected a list of texts")
+    if not len(texts):
+        raise InputError("there is no text, expected at least one document")
+    places: dict[str, int] = {}
+    first: list[int] = []
+    same: list[int] = []
+    for row, text in enumerate(texts):
+        place = places.setdefault(clean(text), len(places))
+        if place == len(first):
+            first.append(row)
+        same.append(place)
+    return np.array(first, dtype=np.int64), np.array(same, dtype=np.int64)
+
+
+def vectors_for(texts: Sequence[str], first_U: Ints, vectors: ArrayLike | None, encoder: Encoder | None) -> Vectors:
+    """Return the vectors of the different texts, encoding them if none were handed in."""
+    if vectors is not None:
+        rows_ND = as_rows(vectors, "vectors")
+        if len(rows_ND) != len(texts):
+            raise UsageError(f"vectors has {len(rows_ND):,} rows for {len(texts):,} texts, expected one row for each text")
+        return np.ascontiguousarray(rows_ND[first_U], dtype=np.float32)
+    if encoder is None:
+        raise UsageError("neither vectors nor an encoder was handed in, expected one of them")
+    return np.asarray(encoder.encode([texts[row] for row in first_U]), dtype=np.float32)
+
+
+def assembled(
+    texts: Sequence[str],
+    assigner: Assigner,
+    rows_UR: Vectors,
+    bag: Bag,
+    same_N: Ints,
+    settings: TopicSettings,
+    *,
+    core_U: NDArray[np.bool_] | None = None,
+) -> TopicModel:
+    """Put a model together from what was found for the different texts; its topics are still without words."""
+    component_U, score_U = nearest(assigner, rows_UR)
+    prototypes = len(assigner.centres_PR)
+    component_N, score_N = component_U[same_N], score_U[same_N]
+    core_N = None if core_U is None else core_U[same_N]
+    floors_P = outlier_floors(component_N, score_N, prototypes, share=settings.outliers, core_N=core_N)
+    if settings.method == "contextual":
+        floors_P = np.full(prototypes, NO_FLOOR)
+    documents = Documents(text_keys(texts), rows_UR[same_N], component_N, score_N, tuple(map(excerpt, texts)))
+    return TopicModel(settings, "", "", assigner, floors_P, np.arange(prototypes), bag.chosen(same_N), documents, ())
+
+
+def fingerprint(encoder: Encoder | None) -> str:
+    """Return what a model keeps of its encoder."""
+    return "" if encoder is None else encoder.fingerprint
+
+
+def _label_vectors(labels: Sequence[str], encoder: Encoder | None) -> Vectors | None:
+    if not labels:
+        return None
+    if encoder is None:
+        raise UsageError("labels are given but no encoder, expected the encoder that made the vectors, so that labels can be encoded")
+    return np.asarray(encoder.encode(list(labels)), dtype=np.float32)
+
+
+def _anchors(bag: Bag, rows_UR: Vectors, settings: TopicSettings, labels_LR: Vectors | None) -> Ints:
+    """Return the wanted topic of each text: labels first, then groups of seed words."""
+    anchor_U = np.full(len(rows_UR), -1, dtype=np.int64)
+    if settings.guides:
+        seeded_U = by_seed_words(bag, settings.guides)
+        anchor_U = np.where(seeded_U >= 0, seeded_U + len(settings.labels), -1)
+    if labels_LR is not None:
+        labelled_U = by_labels(rows_UR, labels_LR, least=settings.label_similarity)
+        anchor_U = np.where(labelled_U >= 0, labelled_U, anchor_U)
+    return anchor_U
+
+
+def _around_anchors(rows_UR: Vectors, anchor_U: Ints, settings: TopicSettings) -> Ints:
+    """Group the texts that no anchor holds; their numbers follow those of the anchors."""
+    wanted = len(settings.labels) + len(settings.guides)
+    free = np.flatnonzero(anchor_U < 0)
+    left = None if settings.topics is None else max(1, settings.topics - wanted)
+    groups_U = anchor_U.copy()
+    if len(free):
+        found = find_groups(rows_UR[free], replace(settings, topics=left))
+        groups_U[free] = np.where(found >= 0, found + wanted, -1)
+    return groups_U
+
+
+def _settled(rows_UR: Vectors, groups_U: Ints) -> Vectors:
+    """Return the centres of groups after they moved to the middle of the texts that are nearest to them."""
+    count = int(groups_U.max()) + 1
+    centres_PR = centres(rows_UR, groups_U, count)
+    for _ in range(REFINEMENTS):
+        nearest_U = (rows_UR @ centres_PR.T).argmax(axis=1)
+        moved_PR = centres(rows_UR, nearest_U, count)
+        empty_P1 = (np.bincount(nearest_U, minlength=count) == 0)[:, None]
+        centres_PR = np.where(empty_P1, centres_PR, moved_PR)
+    return centres_PR
+
+
+def _by_size(model: TopicModel) -> TopicModel:
+    """Number topics by size, the largest 0, and describe them; a topic that no document chose goes."""
+    labels_N = model.labels
+    counts_P = np.bincount(labels_N[labels_N >= 0], minlength=len(model.topic_P))
+    held = np.flatnonzero(np.bincount(model.documents.component_N, minlength=len(model.topic_P)))
+    order = sorted(held.tolist(), key=lambda p: (-int(counts_P[p]), p))
+    number = {p: place for place, p in enumerate(order)}
+    component_N = np.array([number.get(p, 0) for p in range(len(counts_P))])[model.documents.component_N]
+    assert isinstance(model.assigner, Prototypes)
+    return described(
+        replace(
+            model,
+            assigner=replace(model.assigner, centres_PR=np.ascontiguousarray(model.assigner.centres_PR[order])),
+            floors_P=model.floors_P[order],
+            topic_P=np.arange(len(order)),
+            documents=replace(model.documents, component_N=component_N),
+            names={number[p]: name for p, name in model.names.items() if p in number},
+        )
+    )
+
+
+def _contextual(
+    texts: Sequence[str], vectors_UD: Vectors, bag: Bag, same_N: Ints, settings: TopicSettings, encoder: Encoder | None, by: Tagger
+) -> TopicModel:
+    from munjang.analyze.contextual import fit_contextual
+
+    if settings.labels or settings.guides:
+        raise UsageError("a contextual topic model takes neither labels nor seed words\n  use the method graph, kmeans or hdbscan")
+    assigner = fit_contextual(bag, vectors_UD, topics=settings.topics, seed=settings.seed)
+    model = assembled(texts, assigner, assigner.features(vectors_UD), bag, same_N, settings)
+    return described(replace(model, encoder=fingerprint(encoder), tagger=by.name))

@@ -1,0 +1,56 @@
+"""A Dask dataframe with a column of texts → the same dataframe with a column of vectors, computed when Dask asks for it.
+
+Each process loads the model once. The new column has the type of an Arrow list of fixed size, so `to_parquet` writes what other tools read.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from munjang.errors import InputError, MissingExtra, shown
+from munjang.models.registry import resolve
+from munjang.models.sentence_encoder import SentenceEncoder
+
+
+def encode_dask(
+    frame: Any, column: str, *, model: str | Path | None = None, into: str = "vector", normalize: bool = False, threads: int = 1
+) -> Any:
+    """Return the dataframe with the vectors of `column` in the column `into`; nothing is encoded before it is computed.
+
+    The model must be at the same path, or known by the same name, on every worker.
+    """
+    try:
+        import pandas
+        import pyarrow
+    except ImportError as error:
+        raise MissingExtra("encode_dask", "dask") from error
+    if column not in frame.columns:
+        raise InputError(f"the dataframe has no column {shown(column)}, found {', '.join(shown(str(name)) for name in frame.columns)}")
+    path = str(resolve(model).path.resolve())
+    dimension = _model(path, threads).dimension
+    kind = pandas.ArrowDtype(pyarrow.list_(pyarrow.float32(), dimension))
+    meta = frame._meta.assign(**{into: pandas.Series([], dtype=kind)})
+    return frame.map_partitions(_with_vectors, column, into, path, normalize, threads, meta=meta)
+
+
+def _with_vectors(part: Any, column: str, into: str, path: str, normalize: bool, threads: int) -> Any:
+    """Add the vectors of one partition."""
+    import numpy as np
+    import pandas
+    import pyarrow
+
+    texts = part[column].tolist()
+    if any(not isinstance(text, str) for text in texts):
+        found = next(text for text in texts if not isinstance(text, str))
+        raise InputError(f"{shown(column)} holds a {type(found).__name__}, expected texts only\n  fill or drop missing values first")
+    vectors_ND = _model(path, threads).encode_with_report(texts, normalize=normalize).vectors
+    numbers = pyarrow.array(np.ascontiguousarray(vectors_ND).reshape(-1))
+    lists = pyarrow.FixedSizeListArray.from_arrays(numbers, vectors_ND.shape[1])
+    return part.assign(**{into: pandas.Series(pandas.arrays.ArrowExtensionArray(lists), index=part.index)})
+
+
+@lru_cache(maxsize=2)
+def _model(path: str, threads: int) -> SentenceEncoder:
+    return SentenceEncoder.load(path, threads=threads)

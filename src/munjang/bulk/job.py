@@ -1,0 +1,142 @@
+"""The nouns of a bulk job, as data that JSON can hold: the job, its input files, a shard to do, the receipt for one that is done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, get_type_hints
+
+from munjang.bulk.settings import BulkSettings
+from munjang.errors import DamagedFile
+from munjang.text.rows import Format
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """One file to read, and what was found by looking at its beginning."""
+
+    path: str
+    bytes: int
+    modified: str
+    """When the file changed last, or the store's tag of its content; empty where the store says neither."""
+    format: Format
+    text_column: str
+    id_column: str | None
+    columns: tuple[str, ...] | None
+    """Of a CSV or TSV file."""
+    begin: int
+    """The byte at which rows begin, of the unpacked file; for Parquet 0."""
+    first_line: int
+    """The number of the line at `begin`."""
+
+    @property
+    def packed(self) -> bool:
+        """Whether the file is gzipped."""
+        return self.path.lower().endswith(".gz")
+
+
+@dataclass(frozen=True)
+class Model:
+    """The model of a job: what it is called, where it was found, and what its vectors are known by."""
+
+    name: str
+    path: str
+    fingerprint: str
+    dimension: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be done, in full."""
+
+    model: Model
+    settings: BulkSettings
+    inputs: tuple[InputFile, ...]
+
+
+@dataclass(frozen=True)
+class ShardSpec:
+    """A part of one input file: rows that start in the bytes [start, stop) of the unpacked file; for Parquet the rows [start, stop)."""
+
+    number: int
+    file: int
+    start: int
+    stop: int
+
+    @property
+    def stem(self) -> str:
+        """The name of the shard's files, without suffix."""
+        return f"part-{self.number:08d}"
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A file of the output."""
+
+    name: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Says that a shard is done and what came of it."""
+
+    shard: int
+    rows: int
+    rejected: int
+    lines: int
+    """Lines of the input file that the shard covers; rows for Parquet."""
+    encoded: int
+    """Distinct texts that the model had to read."""
+    tokens: int
+    too_long: int
+    seconds: float
+    files: tuple[WrittenFile, ...]
+
+
+def to_json(value: Job | ShardSpec | Receipt) -> str:
+    """Return a noun as one line of JSON."""
+    return json.dumps(asdict(value), ensure_ascii=False)
+
+
+def job_from(value: Any, *, where: str) -> Job:
+    """Read a job back."""
+    try:
+        return Job(
+            model=Model(**value["model"]),
+            settings=BulkSettings(**value["settings"]),
+            inputs=tuple(_input(each) for each in value["inputs"]),
+        )
+    except (KeyError, TypeError) as error:
+        raise _damaged(where, error) from None
+
+
+def spec_from(value: Any, *, where: str) -> ShardSpec:
+    """Read a shard's spec back."""
+    return _checked(ShardSpec, value, where)
+
+
+def receipt_from(value: Any, *, where: str) -> Receipt:
+    """Read a receipt back."""
+    try:
+        return Receipt(**{**value, "files": tuple(WrittenFile(**each) for each in value["files"])})
+    except (KeyError, TypeError) as error:
+        raise _damaged(where, error) from None
+
+
+def _input(value: Mapping[str, Any]) -> InputFile:
+    columns = value["columns"]
+    return InputFile(**{**value, "columns": None if columns is None else tuple(columns)})
+
+
+def _checked(kind: type[ShardSpec], value: Any, where: str) -> ShardSpec:
+    hints = get_type_hints(kind)
+    if not isinstance(value, dict) or set(value) != set(hints) or not all(isinstance(value[name], hints[name]) for name in hints):
+        raise _damaged(where, ValueError("other keys or types than a shard has"))
+    return kind(**value)
+
+
+def _damaged(where: str, error: Exception) -> DamagedFile:
+    return DamagedFile(f"{where}: is not what munjang bulk writes ({error})\n  restore the file, or begin again in another folder")

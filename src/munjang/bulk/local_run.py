@@ -1,0 +1,188 @@
+"""Shards → receipts, by processes on this machine.
+
+Each worker process has one model and a thread here that hands it one shard after the other. A worker that dies is replaced and its shard
+is tried again; since a shard is done in one step, nothing is lost or doubled. A problem that trying again cannot help stops the run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from queue import SimpleQueue
+
+from munjang.bulk.attempt import Problem
+from munjang.bulk.job import Job, Receipt, ShardSpec, receipt_from, to_json
+from munjang.errors import MunjangError
+
+COMMAND = (sys.executable, "-P", "-m", "munjang.bulk.worker")
+"""What a worker is; -P keeps files of the current folder from passing for modules."""
+
+ATTEMPTS = 5
+"""Workers that may die over one shard."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What every worker is told first."""
+
+    job: Job
+    output: str
+    threads: int
+    cache: str | None = None
+
+
+def run_local(
+    work: Work, specs: Iterable[ShardSpec], *, workers: int, done: Callable[[Receipt], None], command: Sequence[str] = COMMAND
+) -> None:
+    """Do all shards and call `done`, in this thread, for each as it is finished; raise at the first problem."""
+    outcomes: SimpleQueue[Receipt | Exception | None] = SimpleQueue()
+    waiting = _Shared(iter(specs))
+    hands = [_Hand(work, command, waiting, outcomes) for _ in range(workers)]
+    for hand in hands:
+        hand.thread.start()
+    running = workers
+    try:
+        while running:
+            outcome = outcomes.get()
+            if outcome is None:
+                running -= 1
+            elif isinstance(outcome, Exception):
+                raise outcome
+            else:
+                done(outcome)
+    finally:
+        waiting.stop()
+        for hand in hands:
+            hand.stop()
+        for hand in hands:
+            hand.thread.join()
+
+
+class _Shared:
+    """An iterator that several threads take from."""
+
+    def __init__(self, specs: Iterator[ShardSpec]) -> None:
+        self._specs, self._lock, self.stopped = specs, threading.Lock(), False
+
+    def next(self) -> ShardSpec | None:
+        """Return what is to be done next, None when there is no more."""
+        with self._lock:
+            return None if self.stopped else next(self._specs, None)
+
+    def stop(self) -> None:
+        """Hand out nothing more."""
+        self.stopped = True
+
+
+class _Hand:
+    """A thread and the worker process it feeds."""
+
+    def __init__(self, work: Work, command: Sequence[str], waiting: _Shared, outcomes: SimpleQueue[Receipt | Exception | None]) -> None:
+        self._work, self._command, self._waiting, self._outcomes = work, command, waiting, outcomes
+        self._process: subprocess.Popen[str] | None = None
+        self._lock = threading.Lock()
+        self.thread = threading.Thread(target=self._run, name="munjang-bulk", daemon=True)
+
+    def stop(self) -> None:
+        """End the process, whatever it is doing."""
+        with self._lock:
+            if self._process is not None and self._waiting.stopped:
+                self._process.kill()
+
+    def _run(self) -> None:
+        try:
+            while (spec := self._waiting.next()) is not None:
+                self._outcomes.put(self._done(spec))
+        except Exception as error:
+            if not self._waiting.stopped:
+                self._outcomes.put(error)
+        finally:
+            self._end()
+            self._outcomes.put(None)
+
+    def _done(self, spec: ShardSpec) -> Receipt:
+        for _ in range(ATTEMPTS):
+            answer = self._ask(to_json(spec))
+            if self._waiting.stopped:
+                raise MunjangError("stopped")
+            if answer:
+                return _receipt(answer)
+            code = self._end()
+        raise MunjangError(
+            f"shard {spec.number}: its worker died {ATTEMPTS} times (exit code {code})\n"
+            "  if memory is short, take fewer --workers or smaller --shard-rows; then continue with --resume"
+        )
+
+    def _ask(self, line: str) -> str:
+        """Return the worker's answer, nothing if it died."""
+        process = self._started()
+        if process is None:
+            return ""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+            answer = process.stdout.readline()
+        except OSError:  # it died before it had read the line
+            return ""
+        return answer if answer.endswith("\n") else ""
+
+    def _started(self) -> subprocess.Popen[str] | None:
+        """Return a worker that has loaded its model; None if it died over it."""
+        if self._process is not None:
+            return self._process
+        process = self._start()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        order = {"job": asdict(self._work.job), "output": self._work.output, "threads": self._work.threads, "cache": self._work.cache}
+        try:
+            process.stdin.write(json.dumps(order) + "\n")
+            process.stdin.flush()
+            answer = process.stdout.readline()
+        except OSError:
+            return None
+        if not answer.endswith("\n"):
+            return None
+        if "ready" not in json.loads(answer):
+            _receipt(answer)  # raises what kept it from getting ready
+        return process
+
+    def _start(self) -> subprocess.Popen[str]:
+        threads = str(self._work.threads)
+        limits = {"RAYON_NUM_THREADS": threads, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+        with self._lock:
+            if self._waiting.stopped:
+                raise MunjangError("stopped")
+            self._process = subprocess.Popen(  # noqa: S603 - our own worker
+                list(self._command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **limits}, encoding="utf-8"
+            )
+            return self._process
+
+    def _end(self) -> int | None:
+        """Let the process end and return its exit code."""
+        with self._lock:
+            process, self._process = self._process, None
+        if process is None:
+            return None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.close()
+        except OSError:  # it is gone already
+            pass
+        process.stdout.close()
+        return process.wait()
+
+
+def _receipt(answer: str) -> Receipt:
+    """Return the receipt in an answer, or raise the problem in it."""
+    value = json.loads(answer)
+    if "problem" in value:
+        raise Problem(**value["problem"]).error()
+    return receipt_from(value["receipt"], where="a worker's answer")

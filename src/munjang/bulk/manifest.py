@@ -1,0 +1,153 @@
+"""The papers of a job in its output folder: what it is, its plan, which shards are done, and at the end all receipts in one file.
+
+    manifest.json     the job: model, settings, input files; when all is done also every receipt
+    plan.jsonl        one shard a line
+    receipts/         one file for each shard that is done
+    vectors/          one file for each shard that is done
+    rejected.jsonl    rows that could not be used: file, line, place, reason; written when all is done
+
+A job is continued only with the model, settings and files it was begun with. What differs is shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from munjang.bulk.job import Job, Receipt, ShardSpec, job_from, receipt_from, spec_from, to_json
+from munjang.bulk.shard import RECEIPTS, REJECTED
+from munjang.bulk.shard_files import VECTORS
+from munjang.bulk.storage import Storage
+from munjang.errors import DamagedFile, InputError, UsageError, shown
+
+MANIFEST, PLAN, REJECTED_ROWS = "manifest.json", "plan.jsonl", "rejected.jsonl"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Papers:
+    """A job as it was begun."""
+
+    job: Job
+    specs: tuple[ShardSpec, ...]
+    receipts: tuple[Receipt, ...] | None
+    """All of them, once the job is done."""
+
+
+def read_papers(storage: Storage) -> Papers | None:
+    """Return the job whose output is here; None where there is none."""
+    content = storage.read(MANIFEST)
+    if content is None:
+        return None
+    where = f"{storage.place}/{MANIFEST}"
+    value = _loaded(content, where)
+    if not isinstance(value, dict) or value.get("munjang_bulk") != VERSION:
+        raise InputError(f"{where}: is not the manifest of a bulk job of this version\n  choose another folder")
+    listed = value.get("receipts")
+    receipts = None if listed is None else tuple(receipt_from(each, where=where) for each in listed)
+    return Papers(job_from(value, where=where), tuple(_plan(storage)), receipts)
+
+
+def begin(storage: Storage, job: Job, specs: Iterable[ShardSpec]) -> Papers:
+    """Write down a new job; the manifest comes last, so a job that has one has a plan."""
+    planned = tuple(specs)
+    storage.write(PLAN, "".join(to_json(spec) + "\n" for spec in planned).encode())
+    storage.write(MANIFEST, _manifest(job, None))
+    return Papers(job, planned, None)
+
+
+def refuse_changes(then: Job, now: Job, *, where: str) -> None:
+    """Refuse to go on with another model, other settings or other files than a job was begun with."""
+    changes = list(differences(then, now))
+    if changes:
+        listed = "\n".join(f"  {change}" for change in changes[:20])
+        raise UsageError(f"{where}: holds a job that differs from this one\n{listed}\n  call it as it was begun, or choose another folder")
+
+
+def differences(then: Job, now: Job) -> Iterator[str]:
+    """Yield what differs between two jobs, one line each."""
+    if then.model.fingerprint != now.model.fingerprint:
+        yield (
+            f"model: {shown(then.model.name)} ({then.model.fingerprint[:12]}) then, "
+            f"{shown(now.model.name)} ({now.model.fingerprint[:12]}) now"
+        )
+    before, after = asdict(then.settings), asdict(now.settings)
+    for name, value in before.items():
+        if value != after[name]:
+            yield f"{name}: {value!r} then, {after[name]!r} now"
+    old, new = ({file.path: (file.bytes, file.modified) for file in job.inputs} for job in (then, now))
+    for path in old.keys() | new.keys():
+        if path not in new:
+            yield f"input: {path} then, not there now"
+        elif path not in old:
+            yield f"input: {path} is new"
+        elif old[path] != new[path]:
+            yield f"input: {path} was {old[path][0]:,} bytes then, has {new[path][0]:,} now, or was written anew"
+    if old.keys() == new.keys() and list(old) != list(new):
+        yield "input: the files stand in another order"
+
+
+def open_receipts(storage: Storage, specs: Sequence[ShardSpec]) -> dict[int, Receipt]:
+    """Return the receipts of the shards that are done, by number; one whose files are not there in full does not count."""
+    present, sizes = storage.read_all(RECEIPTS), storage.sizes(VECTORS)
+    found: dict[int, Receipt] = {}
+    for spec in specs:
+        name = f"{spec.stem}.json"
+        content = present.get(name)
+        if content is not None:
+            where = f"{storage.place}/{RECEIPTS}/{name}"
+            receipt = receipt_from(_loaded(content, where), where=where)
+            if all(sizes.get(file.name.rpartition("/")[2]) == file.bytes for file in receipt.files):
+                found[spec.number] = receipt
+    return found
+
+
+def finish(storage: Storage, papers: Papers, receipts: dict[int, Receipt]) -> Papers:
+    """Write the rejected rows with their lines, then the manifest with all receipts."""
+    in_order = tuple(receipts[spec.number] for spec in papers.specs)
+    storage.write(REJECTED_ROWS, _rejected(storage, papers, receipts))
+    storage.write(MANIFEST, _manifest(papers.job, in_order))
+    return Papers(papers.job, papers.specs, in_order)
+
+
+def _rejected(storage: Storage, papers: Papers, receipts: dict[int, Receipt]) -> Iterator[bytes]:
+    """Yield the lines of `rejected.jsonl`; only now is it known how many lines of a file stand before a shard."""
+    line, last = 0, -1
+    for spec in papers.specs:
+        file, receipt = papers.job.inputs[spec.file], receipts[spec.number]
+        if spec.file != last:
+            line, last = file.first_line, spec.file
+        if receipt.rejected:
+            name = f"{REJECTED}/{spec.stem}.jsonl"
+            content = storage.read(name)
+            if content is None:
+                raise DamagedFile(f"{storage.place}/{name}: is missing\n  remove {RECEIPTS}/{spec.stem}.json and continue with --resume")
+            unit = "row" if file.format == "parquet" else "byte"
+            for each in map(json.loads, content.decode().split("\n")[:-1]):
+                row = {"file": file.path, "line": line + each["line"], unit: each["place"], "reason": each["reason"]}
+                yield (json.dumps(row, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+        line += receipt.lines
+
+
+def _manifest(job: Job, receipts: Sequence[Receipt] | None) -> bytes:
+    listed = None if receipts is None else [asdict(each) for each in receipts]
+    value: dict[str, Any] = {"munjang_bulk": VERSION, **asdict(job), "receipts": listed}
+    return json.dumps(value, ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace")
+
+
+def _plan(storage: Storage) -> Iterator[ShardSpec]:
+    where = f"{storage.place}/{PLAN}"
+    content = storage.read(PLAN)
+    if content is None:
+        raise DamagedFile(f"{where}: is missing\n  restore it, or begin again in another folder")
+    for line in content.decode().split("\n")[:-1]:
+        yield spec_from(_loaded(line, where), where=where)
+
+
+def _loaded(content: bytes | str, where: str) -> Any:
+    try:
+        return json.loads(content)
+    except ValueError as error:
+        raise DamagedFile(f"{where}: is not JSON ({error})\n  restore it, or begin again in another folder") from None

@@ -1,0 +1,120 @@
+"""A finished job's folder → its vectors again: shard by shard, all at once, merged into one file, or checked."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from munjang.bulk.job import Job, Receipt, ShardSpec
+from munjang.bulk.manifest import MANIFEST, read_papers
+from munjang.bulk.shard_files import Block, block_from, parquet_schema, parquet_table, parquet_writer
+from munjang.bulk.storage import PARTIAL, Storage, is_url, open_storage
+from munjang.errors import InputError, UsageError
+
+MERGED = (".parquet", ".npy")
+
+
+@dataclass(frozen=True)
+class BulkOutput:
+    """The vectors of a finished job."""
+
+    job: Job
+    specs: tuple[ShardSpec, ...]
+    receipts: tuple[Receipt, ...]
+    storage: Storage
+
+    @property
+    def rows(self) -> int:
+        """How many vectors there are."""
+        return sum(receipt.rows for receipt in self.receipts)
+
+    def block(self, number: int) -> Block:
+        """Return one shard's rows."""
+        names = [file.name for file in self.receipts[number].files]
+        contents = [self.storage.read(name) for name in names]
+        if any(content is None for content in contents):
+            raise InputError(f"{self.storage.place}/{names[0]}: is missing\n  make it again with munjang bulk --resume")
+        return block_from([content for content in contents if content is not None], self.job, where=f"{self.storage.place}/{names[0]}")
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the rows of every shard, in the order of the input."""
+        return (self.block(number) for number in range(len(self.receipts)))
+
+    def check(self) -> list[str]:
+        """Read every file and return what differs from its receipt, one sentence each; empty when all is well."""
+        wrong = []
+        for file in (file for receipt in self.receipts for file in receipt.files):
+            content = self.storage.read(file.name)
+            if content is None:
+                wrong.append(f"{file.name} is missing")
+            elif hashlib.sha256(content).hexdigest() != file.sha256:
+                wrong.append(f"{file.name} is not what was written: its checksum differs")
+        return wrong
+
+
+def open_output(place: str | Path) -> BulkOutput:
+    """Open a finished job's folder."""
+    storage = open_storage(str(place))
+    papers = read_papers(storage)
+    if papers is None:
+        raise InputError(f"{place}: holds no {MANIFEST}, expected the folder that munjang bulk wrote")
+    if papers.receipts is None:
+        raise InputError(f"{place}: its job is not done\n  end it with munjang bulk --resume")
+    return BulkOutput(papers.job, papers.specs, papers.receipts, storage)
+
+
+def is_output(place: str) -> bool:
+    """Say whether a folder is the output of a bulk job."""
+    return not is_url(place) and (Path(place) / MANIFEST).is_file() and (Path(place) / "plan.jsonl").is_file()
+
+
+def merge(output: BulkOutput, path: str | Path) -> str:
+    """Write all vectors into one .parquet or .npy file, a shard at a time, and return the file's SHA-256."""
+    target = Path(path)
+    if target.suffix.lower() not in MERGED:
+        raise UsageError(f"{target}: expected a name that ends in {' or '.join(MERGED)}")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}{PARTIAL}")
+    try:
+        with temporary.open("xb") as handle:
+            (_merge_npy if target.suffix.lower() == ".npy" else _merge_parquet)(output, handle)
+            handle.flush()
+            os.fsync(handle.fileno())
+        with temporary.open("rb") as handle:
+            digest = hashlib.file_digest(handle, "sha256").hexdigest()
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return digest
+
+
+def _merge_parquet(output: BulkOutput, handle: BinaryIO) -> None:
+    writer = None
+    for block in output.blocks():
+        if writer is None:
+            schema = parquet_schema(output.job, block.vectors_ND.shape[1], block.vectors_ND.dtype)
+            writer = parquet_writer(handle, schema)
+        if block.ids:
+            writer.write_table(parquet_table(block, schema), row_group_size=len(block.ids))
+    if writer is None:
+        raise InputError("the job has no rows to merge")
+    writer.close()
+
+
+def _merge_npy(output: BulkOutput, handle: BinaryIO) -> None:
+    start = True
+    for block in output.blocks():
+        if start:
+            description = np.lib.format.dtype_to_descr(block.vectors_ND.dtype)
+            header = {"descr": description, "fortran_order": False, "shape": (output.rows, block.vectors_ND.shape[1])}
+            np.lib.format.write_array_header_1_0(handle, header)
+            start = False
+        handle.write(np.ascontiguousarray(block.vectors_ND).tobytes())
+    if start:
+        raise InputError("the job has no rows to merge")

@@ -1,0 +1,48 @@
+"""Everything a bulk job's vectors depend on, apart from the model and the input files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from munjang.errors import UsageError
+from munjang.models.long_text import LongText
+from munjang.text.rows import Format
+from munjang.types import Precision
+
+OutputFormat: TypeAlias = Literal["parquet", "npy"]
+Compute: TypeAlias = Literal["float32", "int8"]
+
+SHARD_ROWS = 16_384
+"""Rows of a shard: some seconds of work, and few enough megabytes to build in memory."""
+
+
+@dataclass(frozen=True)
+class BulkSettings:
+    """How rows are read, turned into vectors and written. What is None follows from the file or the model."""
+
+    format: OutputFormat = "parquet"
+    text_column: str | None = None
+    id_column: str | None = None
+    input_format: Format | None = None
+    encoding: str = "utf-8-sig"
+    quoting: bool | None = None
+    keep_text: bool = False
+    precision: Precision = "float32"
+    dimensions: int | None = None
+    normalize: bool = False
+    prompt_name: str | None = None
+    long_text: LongText = "truncate"
+    """With "error", a text beyond the model's limit is a rejected row."""
+    compute: Compute = "float32"
+    shard_rows: int = SHARD_ROWS
+
+    def check(self) -> None:
+        """Refuse what no job can be run with."""
+        for name, known in (("format", OutputFormat), ("precision", Precision), ("long_text", LongText), ("compute", Compute)):
+            if getattr(self, name) not in get_args(known):
+                raise UsageError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(get_args(known))}")
+        if self.shard_rows < 1:
+            raise UsageError(f"shard_rows is {self.shard_rows}, expected at least 1")
+        if self.input_format == "json":
+            raise UsageError("a JSON list cannot be read in parts\n  convert it to JSON Lines, one object a line")

@@ -1,0 +1,132 @@
+"""A shard's ids, vectors and texts ↔ the bytes of its files.
+
+Parquet: one row group with the columns id, text (if wanted) and vector, a list of fixed size. npy: an array, and beside it one JSON
+object a line with id and text. The same rows always give the same bytes: no dates, no writer settings left to defaults, no threads.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from munjang.bulk.job import Job
+from munjang.errors import DamagedFile, MissingExtra
+from munjang.types import Floats
+
+VECTORS = "vectors"
+"""The folder of the output that holds nothing but vectors."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of an output: ids, vectors, and texts if they were kept."""
+
+    ids: list[str]
+    vectors_ND: Floats
+    texts: list[str] | None
+
+
+def files_of(stem: str, block: Block, job: Job) -> dict[str, bytes]:
+    """Return the content of a shard's files by their names."""
+    if job.settings.format == "npy":
+        return {f"{VECTORS}/{stem}.npy": _npy(block.vectors_ND), f"{VECTORS}/{stem}.jsonl": _lines(block)}
+    return {f"{VECTORS}/{stem}.parquet": _parquet(block, job)}
+
+
+def block_from(contents: Sequence[bytes], job: Job, *, where: str) -> Block:
+    """Read a shard's files back."""
+    try:
+        return _block_from_npy(contents) if job.settings.format == "npy" else _block_from_parquet(contents[0])
+    except (ValueError, KeyError, OSError) as error:
+        raise DamagedFile(f"{where}: cannot be read ({error})\n  remove the shard's receipt and continue with --resume") from None
+
+
+def parquet_schema(job: Job, dimension: int, dtype: np.dtype[Any]) -> Any:
+    """Return the table's columns, with the model's name and fingerprint for whoever finds the file alone."""
+    arrow = _arrow()
+    columns = [arrow.field("id", arrow.string(), nullable=False)]
+    if job.settings.keep_text:
+        columns.append(arrow.field("text", arrow.string(), nullable=False))
+    columns.append(arrow.field("vector", arrow.list_(arrow.from_numpy_dtype(dtype), dimension), nullable=False))
+    facts = {"munjang.model": job.model.name, "munjang.fingerprint": job.model.fingerprint, "munjang.precision": job.settings.precision}
+    return arrow.schema(columns, metadata=facts)
+
+
+def parquet_table(block: Block, schema: Any) -> Any:
+    """Return rows as a table."""
+    arrow = _arrow()
+    numbers = arrow.array(np.ascontiguousarray(block.vectors_ND).reshape(-1))
+    columns = [arrow.array(block.ids, arrow.string())]
+    if block.texts is not None:
+        columns.append(arrow.array(block.texts, arrow.string()))
+    columns.append(arrow.FixedSizeListArray.from_arrays(numbers, block.vectors_ND.shape[1]))
+    return arrow.Table.from_arrays(columns, schema=schema)
+
+
+def parquet_writer(handle: Any, schema: Any) -> Any:
+    """Return a writer whose settings are all fixed: vectors hardly shrink and stay plain, ids and texts are compressed."""
+    import pyarrow.parquet
+
+    vector = "vector.list.element"
+    compression = {name: "zstd" for name in schema.names if name != "vector"} | {vector: "none"}
+    return pyarrow.parquet.ParquetWriter(
+        handle,
+        schema,
+        version="2.6",
+        data_page_version="1.0",
+        compression=compression,
+        use_dictionary=False,
+        write_statistics=False,
+        store_schema=True,
+    )
+
+
+def _parquet(block: Block, job: Job) -> bytes:
+    schema = parquet_schema(job, block.vectors_ND.shape[1], block.vectors_ND.dtype)
+    out = io.BytesIO()
+    with parquet_writer(out, schema) as writer:
+        writer.write_table(parquet_table(block, schema), row_group_size=max(len(block.ids), 1))
+    return out.getvalue()
+
+
+def _block_from_parquet(content: bytes) -> Block:
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(io.BytesIO(content), use_threads=False)
+    width = table.schema.field("vector").type.list_size
+    column = table.column("vector").combine_chunks()
+    vectors_ND: Floats = column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), width)
+    texts = table.column("text").to_pylist() if "text" in table.column_names else None
+    return Block(table.column("id").to_pylist(), vectors_ND, texts)
+
+
+def _npy(vectors_ND: Floats) -> bytes:
+    out = io.BytesIO()
+    np.lib.format.write_array(out, np.ascontiguousarray(vectors_ND), version=(1, 0), allow_pickle=False)
+    return out.getvalue()
+
+
+def _lines(block: Block) -> bytes:
+    texts = block.texts
+    rows = ({"id": id} if texts is None else {"id": id, "text": texts[place]} for place, id in enumerate(block.ids))
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def _block_from_npy(contents: Sequence[bytes]) -> Block:
+    vectors_ND: Floats = np.lib.format.read_array(io.BytesIO(contents[0]), allow_pickle=False)
+    rows = [json.loads(line) for line in contents[1].decode().split("\n")[:-1]]
+    texts = [row["text"] for row in rows] if rows and "text" in rows[0] else None
+    return Block([row["id"] for row in rows], vectors_ND, texts)
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise MissingExtra("writing Parquet", "parquet") from error
+    return pyarrow

@@ -1,0 +1,212 @@
+"""Where a job's output lives: a folder, or a place that fsspec knows (s3://…, gs://…). A file appears there whole or not at all.
+
+In a folder a file is written under a temporary name, synced and renamed, and the folder's list of names is synced. Object stores show an
+object only when all of it has arrived. What a killed process leaves behind has a temporary name and is cleared by the next run.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Protocol
+
+from munjang.errors import MissingExtra, MunjangError, NoSpace, UsageError
+
+PARTIAL = ".part"
+FILE = "file://"
+"""An address that is a path after all."""
+
+
+class Storage(Protocol):
+    """Files by name; a name may have one folder before it."""
+
+    place: str
+
+    def write(self, name: str, data: bytes | Iterable[bytes]) -> None:
+        """Make or replace a file in one step, all at once or piece by piece; when this returns it is on disk."""
+        ...
+
+    def read(self, name: str) -> bytes | None:
+        """Return a file's content, None if there is no such file."""
+        ...
+
+    def read_all(self, folder: str) -> dict[str, bytes]:
+        """Return the content of every file of a folder by its name."""
+        ...
+
+    def size(self, name: str) -> int | None:
+        """Return a file's size, None if there is no such file."""
+        ...
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """Return the size of every file of a folder by its name."""
+        ...
+
+    def clear_partial(self) -> None:
+        """Remove what killed processes left half written."""
+        ...
+
+
+def is_url(path: str) -> bool:
+    """Tell an address of fsspec's from a path.
+
+    >>> is_url("s3://bucket/news"), is_url("C:/news")
+    (True, False)
+    """
+    return "://" in path
+
+
+def filesystem(url: str) -> tuple[Any, str]:
+    """Return fsspec's file system for an address, and the address as it knows it."""
+    try:
+        import fsspec
+    except ImportError as error:
+        raise MissingExtra(f"{url.partition('://')[0]}://", "dask") from error
+    try:
+        found: tuple[Any, str] = fsspec.core.url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        raise UsageError(f"{url}: {error}") from None
+    return found
+
+
+def open_storage(place: str, *, create: bool = False) -> Storage:
+    """Return the storage at a path or address; with `create`, a folder that is not there is made."""
+    if is_url(place) and not place.startswith(FILE):
+        return RemoteStorage(place)
+    place = place.removeprefix(FILE)
+    folder = Path(place)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{place}: is a file, expected a folder for the output")
+    if create:
+        folder.mkdir(parents=True, exist_ok=True)
+    return LocalStorage(folder)
+
+
+class LocalStorage:
+    """A folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.place = str(folder)
+
+    def write(self, name: str, data: bytes | Iterable[bytes]) -> None:
+        """Write under a temporary name, sync, rename, sync the folder."""
+        path = self.folder / name
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
+        try:
+            path.parent.mkdir(exist_ok=True)
+            with temporary.open("xb") as handle:
+                handle.writelines([data] if isinstance(data, bytes) else data)
+                handle.flush()
+                os.fsync(handle.fileno())
+            temporary.replace(path)
+            _sync_folder(path.parent)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise NoSpace(
+                    f"{path}: the disk is full; every shard that is done is whole\n  free some space and continue with --resume"
+                ) from None
+            raise
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def read(self, name: str) -> bytes | None:
+        """Return a file's content, None if there is no such file."""
+        try:
+            return (self.folder / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def read_all(self, folder: str) -> dict[str, bytes]:
+        """Return the content of every file of a folder by its name."""
+        return {name: (self.folder / folder / name).read_bytes() for name in self.sizes(folder)}
+
+    def size(self, name: str) -> int | None:
+        """Return a file's size, None if there is no such file."""
+        try:
+            return (self.folder / name).stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """Return the size of every file of a folder by its name."""
+        place = self.folder / folder
+        return {each.name: each.stat().st_size for each in os.scandir(place) if each.is_file()} if place.is_dir() else {}
+
+    def clear_partial(self) -> None:
+        """Remove what killed processes left half written."""
+        for path in [*self.folder.glob(f".*{PARTIAL}"), *self.folder.glob(f"*/.*{PARTIAL}")]:
+            path.unlink(missing_ok=True)
+
+
+class RemoteStorage:
+    """A place that fsspec knows; its own writes are whole or nothing."""
+
+    def __init__(self, url: str) -> None:
+        self.place = url.rstrip("/")
+        self._system, root = filesystem(self.place)
+        self._root = root.rstrip("/")
+
+    def write(self, name: str, data: bytes | Iterable[bytes]) -> None:
+        """Put an object."""
+        try:
+            self._system.makedirs(self._path(name).rpartition("/")[0], exist_ok=True)
+            if isinstance(data, bytes):
+                self._system.pipe_file(self._path(name), data)
+            else:
+                with self._system.open(self._path(name), "wb") as handle:
+                    for piece in data:
+                        handle.write(piece)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise NoSpace(f"{self.place}/{name}: no space is left\n  free some and continue with --resume") from None
+            raise MunjangError(f"{self.place}/{name}: cannot be written ({error})") from error
+
+    def read(self, name: str) -> bytes | None:
+        """Return an object's content, None if there is no such object."""
+        try:
+            data: bytes = self._system.cat_file(self._path(name))
+        except FileNotFoundError:
+            return None
+        return data
+
+    def read_all(self, folder: str) -> dict[str, bytes]:
+        """Return the content of every object of a folder by its name, many at a time where the store can do that."""
+        names = list(self.sizes(folder))
+        found = self._system.cat([self._path(f"{folder}/{name}") for name in names]) if names else {}
+        return {str(path).rpartition("/")[2]: content for path, content in found.items()}
+
+    def size(self, name: str) -> int | None:
+        """Return an object's size, None if there is no such object."""
+        try:
+            return int(self._system.size(self._path(name)))
+        except FileNotFoundError:
+            return None
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """Return the size of every object of a folder by its name."""
+        self._system.invalidate_cache()
+        try:
+            listed = self._system.ls(self._path(folder), detail=True)
+        except FileNotFoundError:
+            return {}
+        return {str(each["name"]).rpartition("/")[2]: int(each["size"]) for each in listed if each["type"] == "file"}
+
+    def clear_partial(self) -> None:
+        """Nothing is ever half written."""
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}"
+
+
+def _sync_folder(folder: Path) -> None:
+    if os.name == "nt":  # a directory cannot be opened there
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

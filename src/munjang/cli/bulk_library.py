@@ -1,0 +1,110 @@
+"""A folder that `munjang bulk` wrote → documents for a library, with their vectors, so that nothing is encoded again.
+
+A library asks its encoder for vectors. Here the encoder answers from the folder where it can: a text that is one passage has its
+vector there; a longer text is split by the library and its passages are encoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from munjang.bulk.output import BulkOutput, is_output, open_output
+from munjang.cli.library_files import Columns, read_all
+from munjang.cli.watched import Watched
+from munjang.errors import UsageError, shown
+from munjang.text.records import Record
+from munjang.types import Vectors
+
+if TYPE_CHECKING:
+    from munjang.library.library import Library
+    from munjang.text.rows import BadLines
+
+
+def model_of(files: Sequence[str]) -> str | None:
+    """Return the model that the first such folder's vectors were made with; None where there is no such folder."""
+    folder = next((name for name in files if is_output(name)), None)
+    if folder is None:
+        return None
+    model = open_output(folder).job.model
+    return model.path if Path(model.path).is_dir() else model.name
+
+
+class KnownVectors:
+    """An Encoder that knows the vectors of some texts and lets a model encode the others."""
+
+    def __init__(self, model: Watched) -> None:
+        self.model = model
+        self._known: list[dict[str, Vectors]] = []
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers one vector has."""
+        return self.model.dimension
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the vectors would."""
+        return self.model.fingerprint
+
+    def learn(self, texts: list[str], vectors_ND: Vectors) -> None:
+        """Know the vectors of one shard, and of the one before it: a library's batch may reach over both."""
+        self._known = [*self._known[-1:], dict(zip(texts, np.asarray(vectors_ND, dtype=np.float32), strict=True))]
+
+    def encode(self, texts: Iterable[str], /) -> Vectors:
+        """Return one row per text."""
+        wanted = list(texts)
+        found = [next((known[text] for known in reversed(self._known) if text in known), None) for text in wanted]
+        unknown = [text for text, vector_D in zip(wanted, found, strict=True) if vector_D is None]
+        fresh = iter(self.model.encode(unknown)) if unknown else iter(())
+        rows = [next(fresh) if vector_D is None else vector_D for vector_D in found]
+        return np.stack(rows) if rows else np.zeros((0, self.dimension), np.float32)
+
+
+def read_with_vectors(library: Library, files: Sequence[str], columns: Columns, *, bad: BadLines | None) -> Iterator[Record]:
+    """Return the records of files and folders; the library's encoder gets to know the vectors of folders that `munjang bulk` wrote."""
+    folders = [name for name in files if is_output(name)]
+    if not folders:
+        return read_all(files, columns, bad=bad)
+    assert isinstance(library.encoder, Watched)  # what open_with_model gives it
+    known = KnownVectors(library.encoder)
+    for folder in folders:
+        _refuse_other(known, open_output(folder), folder)
+    library.encoder = known
+    return _records(known, files, columns, bad)
+
+
+def _records(known: KnownVectors, files: Sequence[str], columns: Columns, bad: BadLines | None) -> Iterator[Record]:
+    for name in files:
+        if not is_output(name):
+            yield from read_all([name], columns, bad=bad)
+            continue
+        for block in open_output(name).blocks():
+            if block.texts:
+                known.learn(block.texts, block.vectors_ND)
+                yield from (Record(id, text, {}, f"{name} {shown(id)}") for id, text in zip(block.ids, block.texts, strict=True))
+
+
+def _refuse_other(known: KnownVectors, output: BulkOutput, folder: str) -> None:
+    """Refuse vectors that are not those the library's model would give."""
+    settings, model = output.job.settings, output.job.model
+    if not settings.keep_text:
+        raise UsageError(f"{folder}: holds vectors without texts, which a library needs\n  make it again with --keep-text")
+    prompt = f"{model.fingerprint} {settings.prompt_name}" if settings.prompt_name else model.fingerprint
+    for what, found, wanted in (
+        ("model", prompt, known.fingerprint),
+        ("precision", settings.precision, "float32"),
+        ("dimension", model.dimension, known.dimension),
+    ):
+        if found != wanted:
+            raise UsageError(
+                f"{folder}: its {what} is {found}, the library's is {wanted}\n  choose what the library has, or add the texts themselves"
+            )

@@ -1,0 +1,134 @@
+"""What `pairs` and `match` compare: the rows of a file, or the documents of a library with the vectors that it already holds.
+
+A document that was split into passages has the mean of their vectors, each weighed by its length. Vectors of different models are never
+compared: a file beside a library is encoded with the library's model, and two libraries must have the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from munjang.cli.row_files import TextRow, read_text_rows
+from munjang.errors import InputError, UsageError, shown
+
+if TYPE_CHECKING:
+    from munjang.library.store import Entry, Settings
+    from munjang.text.rows import Format
+    from munjang.types import Encoder, Vectors
+
+_SQLITE = b"SQLite format 3\x00"
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """Rows to compare; a library's come with their vectors and with what made them."""
+
+    source: str
+    rows: list[TextRow]
+    vectors_ND: Vectors | None = None
+    settings: Settings | None = None
+
+    @property
+    def texts(self) -> list[str]:
+        """The text of every row."""
+        return [row.text for row in self.rows]
+
+
+def read_collection(path: str, *, text_column: str | None, id_column: str | None, format: Format | None) -> Collection:
+    """Read a library or a whole file."""
+    if is_library(path):
+        return _library(path)
+    return Collection(path, read_text_rows(path, text_column=text_column, id_column=id_column, format=format))
+
+
+def is_library(path: str) -> bool:
+    """Say whether a name is that of a library: an address of a server, or a SQLite file."""
+    from munjang.library.opening import ADDRESSES
+
+    if path.startswith(ADDRESSES):
+        return True
+    if path == "-" or not Path(path).is_file():
+        return False
+    with Path(path).open("rb") as stream:
+        return stream.read(len(_SQLITE)) == _SQLITE
+
+
+def encoder_for(collections: Sequence[Collection], model: str | None, *, compute: Literal["float32", "int8"]) -> Encoder:
+    """Load the model whose vectors the collections' can be compared with; another one than a library's is refused."""
+    from munjang.cli.library_files import own_model
+    from munjang.cli.watched import load_for_search, load_watched
+
+    made = next(((each.source, each.settings) for each in collections if each.settings is not None), None)
+    if made is None:
+        return load_watched(model, compute=compute)
+    source, settings = made
+    encoder = load_for_search(model or own_model(source), compute=compute)[1]
+    if encoder.fingerprint != settings.fingerprint:
+        _refuse(source, settings, encoder.name, encoder.fingerprint)
+    return encoder
+
+
+def vectors_of(collections: Sequence[Collection], encoder: Encoder | None) -> list[Vectors]:
+    """Return each collection's vectors; the encoder is for those that have none, and may be None if all do."""
+    import numpy as np
+
+    libraries = [(each.source, each.settings) for each in collections if each.settings is not None]
+    for source, settings in libraries[1:]:
+        if settings.fingerprint != libraries[0][1].fingerprint:
+            _refuse(source, settings, libraries[0][1].model, libraries[0][1].fingerprint)
+    found = []
+    for each in collections:
+        if each.vectors_ND is not None:
+            found.append(each.vectors_ND)
+        elif encoder is not None:
+            found.append(np.asarray(encoder.encode(each.texts), dtype=np.float32))
+        else:
+            raise UsageError(f"{each.source}: has no vectors yet, expected a model that makes them")
+    return found
+
+
+def need_encoder(collections: Sequence[Collection]) -> bool:
+    """Say whether there are texts without vectors."""
+    return any(each.vectors_ND is None for each in collections)
+
+
+def _library(path: str) -> Collection:
+    import numpy as np
+
+    from munjang.library.library import Library
+
+    rows: list[TextRow] = []
+    vectors: list[Vectors] = []
+    with Library.open(path, create=False) as library:
+        settings, source = library.store.settings(), library.store.name
+        for block in library.store.entries():
+            for entry in block:
+                document = entry.document
+                values = {"id": document.id, "text": document.text, **document.metadata}
+                rows.append(TextRow(len(rows) + 1, document.id, document.text, values))
+                vectors.append(_one_vector(entry))
+    if not rows:
+        raise InputError(f"{source}: holds no document, expected at least one\n  add some with munjang add")
+    return Collection(path, rows, np.stack(vectors), settings)
+
+
+def _one_vector(entry: Entry) -> Vectors:
+    import numpy as np
+
+    from munjang.library.matrix import unit
+
+    if len(entry.passages) == 1:
+        return np.asarray(entry.vectors_PD[0], dtype=np.float32)
+    lengths_P = np.array([max(1, passage.stop - passage.start) for passage in entry.passages], dtype=np.float32)
+    return np.asarray(lengths_P @ unit(entry.vectors_PD) / lengths_P.sum(), dtype=np.float32)
+
+
+def _refuse(source: str, settings: Settings, name: str, fingerprint: str) -> None:
+    raise UsageError(
+        f"{source}: was built with the model {shown(settings.model)} ({settings.fingerprint[:12]}), "
+        f"found {shown(name)} ({fingerprint[:12]}); vectors of two models cannot be compared\n"
+        f"  use {shown(settings.model)}, or change the library's model with munjang reencode"
+    )

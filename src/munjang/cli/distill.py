@@ -1,0 +1,155 @@
+"""`munjang distill`: a teacher, a student, text → the student with the teacher's vectors, and a report before and after."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from munjang.cli.options import JsonOption, examples, new_app
+from munjang.cli.show import emit, print_facts, print_table
+from munjang.errors import UsageError, shown
+
+if TYPE_CHECKING:
+    from munjang.train.distill.run import DistillResult
+
+app = new_app()
+
+
+@app.command(
+    epilog=examples(
+        "munjang distill --teacher all-mpnet-base-v2 --student my-model --parallel en-ko.tsv.gz --columns en,ko -o models/ko",
+        "munjang distill --teacher models/large --layers 0,2,4,6,8,10 --texts news.txt --dev-sts dev.tsv -o models/small",
+        "munjang distill --teacher models/large --layers 0,2,4,6,8,10 --texts news.txt --dev-sts dev.tsv -o models/small --resume",
+    )
+)
+def distill(
+    teacher: Annotated[str, typer.Option(help="The model whose vectors are learnt: a name or a folder.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the student goes.")],
+    student: Annotated[str | None, typer.Option(help="The model that learns; with --layers, the teacher unless named.")] = None,
+    parallel: Annotated[list[Path] | None, typer.Option(help="A file of sentences and their translations; may be repeated.")] = None,
+    texts: Annotated[list[Path] | None, typer.Option(help="A file of any text; may be repeated.")] = None,
+    columns: Annotated[str | None, typer.Option(help="The columns of parallel files, the teacher's language first, such as en,ko.")] = None,
+    text_columns: Annotated[str | None, typer.Option(help="The columns of --texts that hold text.")] = None,
+    where: Annotated[list[str] | None, typer.Option(help="Only rows of --parallel such as split=train or source!=a,b.")] = None,
+    text_where: Annotated[list[str] | None, typer.Option(help="The same for --texts.")] = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave broken lines out and count them.")] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Learn from this many rows of each file, drawn by the seed.")] = None,
+    dev_sts: Annotated[list[Path] | None, typer.Option(help="Scored pairs to measure on; the first decides what is kept.")] = None,
+    scale: Annotated[tuple[float, float] | None, typer.Option(help="Lowest and highest score of --dev-sts, if not recognised.")] = None,
+    dev_parallel: Annotated[Path | None, typer.Option(help="Translations to measure on; columns as in --columns.")] = None,
+    dev_where: Annotated[list[str] | None, typer.Option(help="Only these rows of --dev-parallel, such as split=dev.")] = None,
+    layers: Annotated[str | None, typer.Option(help="Keep only these layers of the student, from 0, such as 0,2,4.")] = None,
+    projection: Annotated[
+        Literal["pca", "dense"], typer.Option(help="For a wider teacher: project its vectors, or widen the student with a layer.")
+    ] = "pca",
+    teacher_prompt: Annotated[str | None, typer.Option(help="A prompt's name or text, before every text of the teacher's.")] = None,
+    teacher_compute: Annotated[Literal["float32", "int8"], typer.Option(help="How the teacher computes.")] = "float32",
+    prompts: Annotated[
+        bool, typer.Option("--prompts/--no-prompts", help="Whether the student keeps its base's prompts; it learns without them.")
+    ] = False,
+    cache: Annotated[Path | None, typer.Option(help="A folder for the teacher's vectors that trainings share.")] = None,
+    max_length: Annotated[int | None, typer.Option(min=3, help="Cut the student's texts at this many tokens.")] = None,
+    dropout: Annotated[float, typer.Option(min=0, max=0.9, help="The student's dropout while it learns.")] = 0.0,
+    epochs: Annotated[int, typer.Option(min=1)] = 1,
+    steps: Annotated[int | None, typer.Option(min=1, help="Stop after this many steps, whatever the epochs.")] = None,
+    batch_size: Annotated[int, typer.Option(min=1, help="Rows of a batch; a parallel row is two sentences.")] = 64,
+    accumulate: Annotated[int, typer.Option(min=1, help="Batches of one step.")] = 1,
+    length_window: Annotated[
+        int | None, typer.Option(min=0, help="Sort this many batches together by length, such as 20: somewhat faster.")
+    ] = None,
+    learning_rate: Annotated[float, typer.Option(help="The highest rate, after the warm-up.")] = 1e-4,
+    warmup: Annotated[float, typer.Option(min=0, max=1, help="The share of steps in which the rate rises.")] = 0.1,
+    weight_decay: Annotated[float, typer.Option(min=0)] = 0.0,
+    evaluate_every: Annotated[int | None, typer.Option(min=1, help="Measure on the first dev file every so many steps.")] = None,
+    patience: Annotated[int | None, typer.Option(min=1, help="Stop after this many measurements without a better one.")] = None,
+    checkpoint_every: Annotated[int, typer.Option(min=1, help="Save a checkpoint every so many steps.")] = 500,
+    seed: Annotated[int, typer.Option(help="For the order of rows and whatever is random.")] = 42,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted distillation stopped.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Teach a student a teacher's vectors.
+
+    From parallel text the student learns that a sentence and its translation mean the same; from any text it learns to be a smaller or
+    faster teacher. The teacher encodes every text once; its vectors are kept on disk.
+    """
+    from munjang.train import missing_extra
+
+    try:
+        from munjang.cli.training_lines import Lines
+        from munjang.train.distill.plan import DistillOptions, Schedule, StudentOptions
+        from munjang.train.distill.run import run_distillation
+        from munjang.train.distill.teacher import TeacherRecipe
+        from munjang.train.examples import DataSource
+    except ImportError as error:
+        raise missing_extra(error) from error
+    if student is None and layers is None:
+        raise UsageError("which model learns is not said\n  name it with --student, or make it of the teacher's layers with --layers")
+    plain = DataSource("", "plain", texts=_listed(text_columns), where=tuple(text_where or ()), skip_bad=skip_bad, limit=limit)
+    pairs = DataSource("", "parallel", texts=_listed(columns), where=tuple(where or ()), skip_bad=skip_bad, limit=limit)
+    held = replace(pairs, path=str(dev_parallel), where=tuple(dev_where or ()), limit=None)
+    options = DistillOptions(
+        teacher=TeacherRecipe(teacher, teacher_prompt, teacher_compute, None if cache is None else str(cache)),
+        student=StudentOptions(student or teacher, _numbers(layers), max_length, projection, dropout, prompts),
+        output=str(output),
+        data=(*(replace(pairs, path=str(path)) for path in parallel or []), *(replace(plain, path=str(path)) for path in texts or [])),
+        dev_sts=tuple(DataSource(str(path), label_range=scale) for path in dev_sts or []),
+        dev_parallel=held if dev_parallel is not None else None,
+        schedule=Schedule(
+            epochs=epochs,
+            steps=steps,
+            batch_size=batch_size,
+            accumulate=accumulate,
+            length_window=length_window,
+            learning_rate=learning_rate,
+            warmup=warmup,
+            weight_decay=weight_decay,
+            evaluate_every=evaluate_every,
+            patience=patience,
+            checkpoint_every=checkpoint_every,
+            seed=seed,
+        ),
+    )
+    with Lines() as lines:
+        result = run_distillation(options, resume=resume, progress=lines)
+    if result.training.is_first:
+        _show(result, as_json=as_json)
+
+
+def _show(result: DistillResult, *, as_json: bool) -> None:
+    if as_json:
+        emit(result.to_json())
+        return
+    training = result.training
+    rows = [
+        (one.name, "–" if one.teacher is None else f"{one.teacher:.4f}", _number(one.before), _number(one.after)) for one in result.measures
+    ]
+    print_table(["measure", "teacher", "before", "after"], rows, right=["teacher", "before", "after"])
+    facts = [("model", str(training.output)), ("steps", f"{len(training.log.steps):,}")]
+    facts += [("report", str(training.output / "report.html")), ("measures", str(training.output / "distillation.json"))]
+    facts += [("warning", training.warning)] if training.warning else []
+    print_facts(facts)
+
+
+def _number(value: float) -> str:
+    """Show a score or a small error.
+
+    >>> _number(0.8123), _number(0.00012)
+    ('0.8123', '0.00012')
+    """
+    return f"{value:.4f}" if abs(value) >= 0.01 else f"{value:.2g}"
+
+
+def _listed(text: str | None) -> tuple[str, ...]:
+    return () if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _numbers(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(f"--layers {shown(text)}: expected numbers with commas between them, such as 0,2,4") from None

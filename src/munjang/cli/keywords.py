@@ -1,0 +1,140 @@
+"""`munjang keywords`: a file → the phrases of each text that say what it is about, in a table, in the texts themselves, or on a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, OutputOption, TextColumnOption, examples, new_app
+from munjang.cli.row_files import TextRow, check_rows_output, read_text_rows, write_rows
+from munjang.cli.show import console, emit, one_line, print_facts, print_table
+from munjang.cli.text_options import AnalyserOption, UserWordOption
+from munjang.errors import UsageError
+
+if TYPE_CHECKING:
+    from munjang.analyze.keywords import Keyword
+
+    Found = Sequence[tuple[TextRow, tuple[Keyword, ...]]]
+
+app = new_app()
+
+
+@app.command(
+    epilog=examples(
+        "munjang keywords news.csv --top 5",
+        "munjang keywords news.csv --html keywords.html",
+        "munjang keywords - --max-words 2 --json < letter.txt",
+    )
+)
+def keywords(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help='txt, csv, tsv, jsonl, json or parquet, also gzipped; "-" is standard input.')
+    ],
+    top: Annotated[int, typer.Option("--top", "-k", min=1, help="The most keywords of a text.")] = 5,
+    min_words: Annotated[int, typer.Option(min=1, help="The fewest words of a phrase.")] = 1,
+    max_words: Annotated[int, typer.Option(min=1, help="The most words of a phrase.")] = 3,
+    choice: Annotated[
+        Literal["mmr", "max-sum", "nearest"], typer.Option(help="How phrases are chosen that are not all alike; nearest does not care.")
+    ] = "mmr",
+    diversity: Annotated[float, typer.Option(min=0, max=1, help="For mmr: 0 looks at closeness alone, 1 at unlikeness alone.")] = 0.5,
+    pool: Annotated[int, typer.Option(min=1, help="For max-sum: how many of the closest phrases are looked at.")] = 20,
+    seed_word: Annotated[list[str] | None, typer.Option(help="A word towards which the choice is drawn; may be given again.")] = None,
+    min_frequency: Annotated[int, typer.Option(min=1, help="How often a phrase must stand in all texts together.")] = 1,
+    highlight: Annotated[bool, typer.Option("--highlight", help="Print the texts with their keywords marked.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write a page with the keywords marked in their texts.")] = None,
+    output: OutputOption = None,
+    analyser: AnalyserOption = None,
+    user_word: UserWordOption = None,
+    model: ModelOption = None,
+    text_column: TextColumnOption = None,
+    id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None,
+    format: FormatOption = None,
+    compute: ComputeOption = "float32",
+    as_json: JsonOption = False,
+) -> None:
+    """Find the phrases of each text that say what it is about.
+
+    Phrases stand in the text as they are printed; Korean ones without a particle or ending. -o writes .csv, .tsv or .jsonl.
+    """
+    from munjang.analyze.keywords import KeywordOptions, extract_keywords
+    from munjang.cli.watched import load_watched
+    from munjang.text.tagging import tagger
+
+    check_rows_output(output)
+    if html is not None and html.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"{html}: expected a name that ends in .html")
+    options = KeywordOptions(
+        top=top,
+        words=(min_words, max_words),
+        choice=choice,
+        diversity=diversity,
+        pool=pool,
+        seed_words=tuple(seed_word or ()),
+        min_frequency=min_frequency,
+    )
+    by = tagger(analyser, user_words=user_word or ())
+    rows = read_text_rows(file, text_column=text_column, id_column=id_column, format=format)
+    found = list(
+        zip(rows, extract_keywords([row.text for row in rows], load_watched(model, compute=compute), options=options, by=by), strict=True)
+    )
+    _write(found, output, html)
+    if as_json:
+        emit([{**row.facts(), "keywords": [_facts(word) for word in words]} for row, words in found])
+        return
+    if highlight:
+        _print_marked(found)
+    elif output is None and html is None:
+        print_table(["row", "keywords"], ([row.name(), ", ".join(f"{w.text} {w.score:.2f}" for w in words)] for row, words in found))
+    different = {word.text for _, words in found for word in words}
+    written = [("written to", str(path)) for path in (output, html) if path is not None]
+    print_facts([("texts", f"{len(rows):,}"), ("keywords", f"{len(different):,}"), *written])
+
+
+def _facts(word: Keyword) -> dict[str, object]:
+    return {"text": word.text, "score": round(word.score, 6), "places": [list(place) for place in word.places]}
+
+
+def _write(found: Found, output: Path | None, html: Path | None) -> None:
+    if output is not None:
+        listed = [(row, rank, word) for row, words in found for rank, word in enumerate(words, start=1)]
+        write_rows(output, [{"row": r.name(), "rank": rank, "keyword": w.text, "score": round(w.score, 6)} for r, rank, w in listed])
+    if html is not None:
+        from munjang.cli.whole_file import write_whole
+        from munjang.report.keywords_page import Marked, keywords_page
+        from munjang.text.unicode import clean
+
+        marked = [Marked(row.name(), clean(row.text), [(word.text, word.score) for word in words], _places(words)) for row, words in found]
+        write_whole(html, keywords_page(marked, title="Keywords", lead=f"{len(found):,} texts"))
+
+
+def _places(words: Sequence[Keyword]) -> list[tuple[int, int, float]]:
+    return [(start, end, word.score) for word in words for start, end in word.places]
+
+
+def _print_marked(found: Found) -> None:
+    from rich.text import Text
+
+    from munjang.report.keywords_page import without_overlaps
+    from munjang.text.unicode import clean
+
+    screen = console()
+    for row, words in found:
+        line, at, text = Text(f"{one_line(row.name())}  ", style="dim"), 0, clean(row.text)
+        for start, end, _ in without_overlaps(_places(words)):
+            line.append(_inline(text[at:start]), style="not dim")
+            line.append(_inline(text[start:end]), style="not dim bold reverse")
+            at = end
+        line.append(_inline(text[at:]), style="not dim")
+        screen.print(line)
+        screen.print(Text("   " + ", ".join(f"{one_line(word.text)} {word.score:.2f}" for word in words), style="italic"))
+
+
+def _inline(part: str) -> str:
+    """Return a part of a line with the spaces at its ends kept."""
+    inner = one_line(part)
+    if not inner:
+        return " " if part else ""
+    return (" " if part[0].isspace() else "") + inner + (" " if part[-1].isspace() else "")

@@ -1,0 +1,117 @@
+"""`munjang map`: a file → a page on which every text is a point, near ones near each other, coloured by cluster or column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, TextColumnOption, examples, new_app
+from munjang.cli.row_files import TextRow, read_text_rows
+from munjang.cli.show import emit, print_facts
+from munjang.cli.text_options import AnalyserOption, UserWordOption
+from munjang.errors import InputError, UsageError, shown
+
+if TYPE_CHECKING:
+    from munjang.analyze.clusters import ClusterOptions
+    from munjang.types import Vectors
+
+app = new_app()
+
+
+@app.command(
+    "map",
+    epilog=examples(
+        "munjang map news.csv -o map.html",
+        "munjang map news.csv --colour section --layout pca -o map.html",
+        "munjang map news.csv --method hdbscan -o map.html",
+    ),
+)
+def draw(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help='txt, csv, tsv, jsonl, json or parquet, also gzipped; "-" is standard input.')
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write, .html.")],
+    colour: Annotated[
+        str | None,
+        typer.Option("--colour", "--color", help="The column that gives points their colour, such as topic; without it, clusters."),
+    ] = None,
+    method: Annotated[Literal["kmeans", "agglomerative", "communities", "hdbscan"], typer.Option(help="How clusters are made.")] = "kmeans",
+    k: Annotated[int | None, typer.Option("--k", "-k", min=1, help="For kmeans and agglomerative: how many clusters.")] = None,
+    threshold: Annotated[float, typer.Option(help="For communities: the least cosine within a cluster.")] = 0.75,
+    min_size: Annotated[int, typer.Option(min=1, help="For communities and hdbscan: the fewest texts of a cluster.")] = 10,
+    layout: Annotated[
+        Literal["auto", "pca", "tsne", "umap"], typer.Option(help="How places are found; auto is tsne up to 20,000 texts, pca beyond.")
+    ] = "auto",
+    seed: Annotated[int, typer.Option(min=0, help="Where chance starts; the same seed gives the same map.")] = 0,
+    title: Annotated[str | None, typer.Option(help="The page's title; without it, the file's name.")] = None,
+    analyser: AnalyserOption = None,
+    user_word: UserWordOption = None,
+    model: ModelOption = None,
+    text_column: TextColumnOption = None,
+    id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None,
+    format: FormatOption = None,
+    compute: ComputeOption = "float32",
+    as_json: JsonOption = False,
+) -> None:
+    """Draw the texts of a file as points on a page, near ones near each other.
+
+    The page is one file that loads nothing: pan, zoom, search, point at a text to read it.
+    """
+    from munjang.analyze.clusters import ClusterOptions, need_sklearn
+    from munjang.analyze.layout import lay_out
+    from munjang.cli.watched import load_watched
+    from munjang.cli.whole_file import write_whole
+    from munjang.report.map_page import MapPoint, map_page
+    from munjang.text.unicode import clean
+    from munjang.vectors.similarity import normalize
+
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"{output}: expected a name that ends in .html")
+    if colour is None and method != "communities":
+        need_sklearn("clustering")
+    rows = read_text_rows(file, text_column=text_column, id_column=id_column, format=format)
+    if colour is not None:
+        _check_column(colour, rows)
+    vectors = normalize(load_watched(model, compute=compute).encode([row.text for row in rows]))
+    if colour is None:
+        options = ClusterOptions(method=method, k=k, threshold=threshold, min_size=min_size, seed=seed)
+        groups = _clusters(vectors, rows, options, analyser, user_word or ())
+    else:
+        groups = [_value(row.values.get(colour)) for row in rows]
+    points = [MapPoint(row.name(), clean(row.text), group) for row, group in zip(rows, groups, strict=True)]
+    heading = title or ("Map" if file == "-" else Path(file).name)
+    lead = f"{len(rows):,} texts, coloured by {'cluster' if colour is None else colour}"
+    write_whole(output, map_page(lay_out(vectors, method=layout, seed=seed), points, title=heading, lead=lead))
+    found = len({group for group in groups if group is not None})
+    if as_json:
+        emit({"texts": len(rows), "groups": found, "output": str(output)})
+    else:
+        print_facts([("texts", f"{len(rows):,}"), ("groups", f"{found:,}"), ("written to", str(output))])
+
+
+def _clusters(
+    vectors: Vectors, rows: Sequence[TextRow], options: ClusterOptions, analyser: str | None, words: Sequence[str]
+) -> list[str | None]:
+    """Return each row's cluster, named by its key phrases."""
+    from munjang.analyze.cluster_names import cluster_phrases
+    from munjang.analyze.clusters import cluster
+    from munjang.text.tagging import tagger
+
+    labels = cluster(vectors, options).labels_N.tolist()
+    names = cluster_phrases([row.text for row in rows], labels, top=3, by=tagger(analyser, user_words=words))
+    written = {label: ", ".join(phrases) or f"cluster {label}" for label, phrases in names.items()}
+    repeated = len(set(written.values())) < len(written)
+    return [None if label < 0 else f"{label} {written[label]}" if repeated else written[label] for label in labels]
+
+
+def _check_column(column: str, rows: Sequence[TextRow]) -> None:
+    known = list(dict.fromkeys(name for row in rows for name in row.values))
+    if column not in known:
+        raise InputError(f"there is no column {shown(column)} to colour by, expected one of {', '.join(map(shown, known[:20]))}")
+
+
+def _value(value: object) -> str | None:
+    return None if value is None or value == "" else str(value)

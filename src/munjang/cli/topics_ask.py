@@ -1,0 +1,123 @@
+"""`munjang topics show|assign|find|report`: questions to saved topics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, OutputOption, TextColumnOption, examples
+from munjang.cli.topics_files import FileArgument, FolderArgument, IdColumnOption, VectorsOption
+from munjang.errors import UsageError
+
+
+def show(
+    folder: FolderArgument,
+    topic: Annotated[int | None, typer.Argument(metavar="TOPIC", help="One topic, by its number.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show saved topics, or one of them with its typical documents."""
+    from munjang.analyze.topics.saving import load_topics
+    from munjang.cli.topics_show import show_model, show_topic
+
+    model = load_topics(folder)
+    if topic is None:
+        show_model(model, as_json=as_json)
+    else:
+        show_topic(model, model.topic(topic), as_json=as_json)
+
+
+def assign(
+    folder: FolderArgument,
+    file: FileArgument,
+    output: OutputOption = None,
+    vectors: VectorsOption = None,
+    model: ModelOption = None,
+    text_column: TextColumnOption = None,
+    id_column: IdColumnOption = None,
+    format: FormatOption = None,
+    compute: ComputeOption = "float32",
+    as_json: JsonOption = False,
+) -> None:
+    """Say which saved topic each text of a file belongs to; −1 is none.
+
+    -o writes the rows with the topic as .csv, .tsv or .jsonl.
+    """
+    from munjang.analyze.topics.ask import assign_topics
+    from munjang.analyze.topics.saving import load_topics
+    from munjang.cli.row_files import check_rows_output, read_text_rows, write_rows
+    from munjang.cli.show import emit, print_facts, print_table
+    from munjang.cli.topics_files import own_encoder, read_vectors
+
+    check_rows_output(output)
+    found = load_topics(folder)
+    rows = read_text_rows(file, text_column=text_column, id_column=id_column, format=format)
+    texts = [row.text for row in rows]
+    ready = None if vectors is None else read_vectors(vectors)
+    encoder = None if ready is not None else own_encoder(found, model, compute)
+    answer = assign_topics(found, texts, vectors=ready, encoder=encoder)
+    names = {topic.id: topic.name for topic in found.topics}
+    said = [
+        {"topic": int(label), "name": names.get(int(label), ""), "score": round(float(score), 6)}
+        for label, score in zip(answer.labels, answer.scores, strict=True)
+    ]
+    if output is not None:
+        write_rows(output, [{**row.values, **each} for row, each in zip(rows, said, strict=True)])
+    if as_json:
+        emit([{**row.facts(), **each} for row, each in zip(rows, said, strict=True)])
+        return
+    if output is None:
+        lines = ([row.name(), str(each["topic"]), str(each["name"]), row.text[:80]] for row, each in zip(rows, said, strict=True))
+        print_table(["row", "topic", "name", "text"], lines, right=["topic"])
+    none = int((answer.labels < 0).sum())
+    print_facts([("texts", f"{len(rows):,}"), ("without a topic", f"{none:,}"), *([("written", str(output))] if output else [])])
+
+
+def find(
+    folder: FolderArgument,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
+    k: Annotated[int, typer.Option("-k", min=1, help="How many topics.")] = 5,
+    model: ModelOption = None,
+    compute: ComputeOption = "float32",
+    as_json: JsonOption = False,
+) -> None:
+    """Find the saved topics that are nearest to a query."""
+    from munjang.analyze.topics.ask import find_topics
+    from munjang.analyze.topics.saving import load_topics
+    from munjang.cli.show import emit, print_table
+    from munjang.cli.topics_files import own_encoder
+
+    found = load_topics(folder)
+    encoder = own_encoder(found, model, compute)
+    if found.encoder and encoder.fingerprint != found.encoder:
+        raise UsageError("the model is not the one that the topics were found with\n  name that one with --model")
+    best = [(found.topic(id), score) for id, score in find_topics(found, encoder.encode([query]), k=k)]
+    if as_json:
+        emit([{"id": topic.id, "name": topic.name, "score": round(score, 6), "size": topic.size} for topic, score in best])
+    else:
+        print_table(["score", "topic", "name"], ([f"{score:.3f}", str(t.id), t.name] for t, score in best), right=["score", "topic"])
+
+
+def report(
+    folder: FolderArgument,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The .html file to write.")],
+    title: Annotated[str, typer.Option(help="The page's title.")] = "Topics",
+    as_json: JsonOption = False,
+) -> None:
+    """Write the HTML report of saved topics: map, words, typical documents, hierarchy."""
+    from munjang.analyze.topics.saving import load_topics
+    from munjang.cli.show import emit
+    from munjang.cli.topics_show import write_report
+
+    model = load_topics(folder)
+    write_report(model, output, title)
+    emit({"output": str(output), "topics": len(model.topics)}) if as_json else print(output)
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to `munjang topics`."""
+    app.command(epilog=examples("munjang topics show model/", "munjang topics show model/ 3 --json"))(show)
+    app.command(epilog=examples("munjang topics assign model/ more.csv -o assigned.csv"))(assign)
+    app.command(epilog=examples('munjang topics find model/ "public transport"'))(find)
+    app.command(epilog=examples("munjang topics report model/ -o topics.html"))(report)

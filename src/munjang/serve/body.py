@@ -1,0 +1,115 @@
+"""A request's body, read while it streams: never more than the limit in memory. How long a client may take is the protocol's matter."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from munjang.limits import ServeLimits
+from munjang.serve.refusals import Disconnected, Overloaded, Refusal
+
+Receive = Callable[[], Awaitable[Any]]
+
+DISCARDED_BYTES = 64 * 2**20
+"""What is read of a body that is too large, so that a client that is still sending sees the answer."""
+
+DISCARD_SECONDS = 10.0
+
+
+class Held:
+    """Counts the bytes of all bodies in memory; belongs to one event loop."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.bytes = limit, 0
+
+    def add(self, count: int) -> None:
+        """Take room, or refuse."""
+        if self.bytes + count > self.limit:
+            raise Overloaded(f"bodies of {self.bytes:,} bytes are in memory, the limit is {self.limit:,}\n  try again in 1 s")
+        self.bytes += count
+
+    @contextmanager
+    def account(self) -> Iterator[list[int]]:
+        """Give back at the end what was taken; the list holds what that is."""
+        taken: list[int] = []
+        try:
+            yield taken
+        finally:
+            self.bytes -= sum(taken)
+
+
+async def read_body(receive: Receive, headers: Mapping[str, str], held: Held, taken: list[int], limits: ServeLimits) -> bytes:
+    """Return the whole body; `taken` grows by what it holds of the common room."""
+    limit = limits.max_body_bytes
+    if _declared(headers) > limit:
+        await _too_large(receive, headers, limit, "body")
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in _pieces(receive):
+        size += len(piece)
+        if size > limit:
+            pieces.clear()
+            await _too_large(receive, headers, limit, "body")
+        held.add(len(piece))
+        taken.append(len(piece))
+        pieces.append(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+async def read_upload(receive: Receive, headers: Mapping[str, str], folder: Path, suffix: str, limits: ServeLimits) -> Path:
+    """Write the body to a new file in the folder and return its path; nothing is left behind where it fails."""
+    limit = limits.max_upload_bytes
+    if _declared(headers) > limit:
+        await _too_large(receive, headers, limit, "file")
+    with tempfile.NamedTemporaryFile(dir=folder, suffix=suffix, delete=False) as file:
+        path = Path(file.name)
+        try:
+            size = 0
+            async for piece in _pieces(receive):
+                size += len(piece)
+                if size > limit:
+                    await _too_large(receive, headers, limit, "file")
+                file.write(piece)
+            if not size:
+                raise Refusal(400, "the body is empty, expected a file")
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+    return path
+
+
+async def _pieces(receive: Receive) -> AsyncIterator[bytes]:
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        if piece := message.get("body", b""):
+            yield piece
+        more = message.get("more_body", False)
+
+
+def _declared(headers: Mapping[str, str]) -> int:
+    written = headers.get("content-length", "0")
+    return int(written) if written.isascii() and written.isdigit() and len(written) < 20 else 0
+
+
+async def _too_large(receive: Receive, headers: Mapping[str, str], limit: int, what: str) -> None:
+    """Read on for a while so that the client gets to hear it, then refuse."""
+    refusal = Refusal(413, f"the {what} is larger than {limit:,} bytes, the limit")
+    if "expect" in headers or _declared(headers) > DISCARDED_BYTES:
+        raise refusal
+    try:
+        async with asyncio.timeout(DISCARD_SECONDS):
+            size, more = 0, True
+            while more and size < DISCARDED_BYTES:
+                message = await receive()
+                size += len(message.get("body", b""))
+                more = message.get("more_body", False)
+    except TimeoutError:
+        pass
+    raise refusal

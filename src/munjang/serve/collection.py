@@ -1,0 +1,65 @@
+"""What a client wants analysed → texts and their vectors: sent along, or taken from a library with the vectors it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from munjang.library.library import Library
+from munjang.serve.call import Call
+from munjang.serve.inputs import check_texts
+from munjang.serve.refusals import Refusal
+from munjang.serve.schemas.collection import CollectionRequest
+from munjang.text.tagging import Tagger, tagger
+from munjang.types import Vectors
+from munjang.vectors.similarity import normalize
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """Texts and unit vectors."""
+
+    texts: list[str]
+    vectors_ND: Vectors
+    ids: list[str] | None = None
+
+
+async def collection_of(call: Call, body: CollectionRequest) -> Collection:
+    """Return the collection, or refuse one that is too large."""
+    if (body.texts is None) == (body.library is None):
+        raise Refusal(422, "expected either texts or library", field="texts")
+    if body.texts is not None:
+        return Collection(body.texts, normalize(await encoded_texts(call, body.texts)))
+    name, most = body.library or "", call.service.settings.limits.max_analysed_texts
+    return await call.service.in_thread(call.errand, lambda: _documents(call.service.libraries.get(name), most))
+
+
+async def encoded_texts(call: Call, texts: list[str]) -> Vectors:
+    """Return one vector per text, computed a few batches at a time so that others get their turn."""
+    check_texts(call, texts, field="texts", limit=call.service.settings.limits.max_analysed_texts)
+    model = call.service.encoder
+    found = await call.service.in_thread(call.errand, lambda: model.encode_with_report(texts))
+    call.note(texts=len(texts), tokens=int(found.tokens.sum()), truncated=found.too_long)
+    return found.vectors
+
+
+def word_tagger(call: Call) -> Tagger:
+    """Return what finds the nouns of texts, in keeping with how libraries split words."""
+    return tagger("plain" if call.service.settings.analyser == "bigrams" else None)
+
+
+def _documents(library: Library, most: int) -> Collection:
+    """Return a library's documents; a document's vector is the mean of its passages."""
+    count = library.info().documents
+    if count > most:
+        raise Refusal(413, f"the library holds {count:,} documents, the limit of an analysis is {most:,}", field="library")
+    ids, texts, vectors = [], [], []
+    for block in library.store.entries():
+        for entry in block:
+            ids.append(entry.document.id)
+            texts.append(entry.document.text)
+            vectors.append(entry.vectors_PD.mean(axis=0))
+    if not texts:
+        raise Refusal(422, "the library is empty", field="library")
+    return Collection(texts, normalize(np.stack(vectors)), ids)

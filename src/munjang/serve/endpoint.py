@@ -1,0 +1,148 @@
+"""One operation as an ASGI app: body → checked request → handler → answer, or a refusal in the operation's dialect.
+
+While a handler works, the connection is watched; when the client goes away, what it waits for is dropped from the queue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+import orjson
+
+from munjang.serve.body import Held, read_body, read_upload
+from munjang.serve.call import Call, Operation, Reply, Seen
+from munjang.serve.refusals import Dialect, Disconnected, Problem, Refusal, problem_of
+from munjang.serve.service import Service
+from munjang.serve.strict_json import parse_json
+
+Scope = dict[str, Any]
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+
+WATCH_AFTER = 0.05
+"""Seconds after which a connection is watched; most answers are out before."""
+
+LARGE_BODY = 64 * 2**10
+"""Bytes of JSON from which parsing is done in a thread."""
+
+JSON = "application/json"
+QUERY_FIELDS = 20
+
+
+class Endpoint:
+    """Answers one operation."""
+
+    def __init__(self, operation: Operation, service: Service, held: Held) -> None:
+        self.operation = operation
+        self._service = service
+        self._held = held
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        seen: Seen = scope.get("munjang.seen") or Seen()
+        seen.route = self.operation.path
+        try:
+            with self._held.account() as taken:
+                reply = await self._answer(scope, receive, seen, taken)
+        except Disconnected:
+            return
+        except Exception as error:
+            reply = refused(problem_of(error), self.operation.dialect)
+            if reply.status == 500:
+                _report(error)
+        await send_reply(send, reply)
+
+    async def _answer(self, scope: Scope, receive: Receive, seen: Seen, taken: list[int]) -> Reply:
+        operation, service = self.operation, self._service
+        if operation.computes:
+            service.batcher.check_room()
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        query = _query(scope, operation)
+        call = Call(service, scope.get("path_params") or {}, query, seen)
+        if operation.uploads:
+            return await self._upload(call, receive, headers)
+        request = None
+        if operation.request is not None:
+            _check_media(headers)
+            body = await read_body(receive, headers, self._held, taken, service.settings.limits)
+            value = parse_json(body) if len(body) < LARGE_BODY else await service.in_text_thread(parse_json, body)
+            request = operation.request.model_validate(value)
+        watch = asyncio.get_running_loop().call_later(WATCH_AFTER, _watch, receive, call)
+        try:
+            return await operation.handle(call, request)
+        finally:
+            watch.cancel()
+            if call.watcher is not None:
+                call.watcher.cancel()
+
+    async def _upload(self, call: Call, receive: Receive, headers: Mapping[str, str]) -> Reply:
+        service = self._service
+        name = call.query.get("filename", "")
+        call.upload = await read_upload(receive, headers, service.upload_folder(), service.upload_suffix(name), service.settings.limits)
+        try:
+            return await self.operation.handle(call, None)
+        except BaseException:
+            call.upload.unlink(missing_ok=True)
+            raise
+
+
+def refused(problem: Problem, dialect: Dialect) -> Reply:
+    """Return a refusal as an answer."""
+    closing = {"connection": "close"} if problem.status in (408, 413, 431) else {}
+    return Reply(problem.body(dialect), problem.status, problem.headers | closing)
+
+
+async def send_reply(send: Send, reply: Reply) -> None:
+    """Write an answer."""
+    if reply.media is None:
+        body = orjson.dumps(reply.content, option=orjson.OPT_SERIALIZE_NUMPY)
+    else:
+        body = reply.content if isinstance(reply.content, bytes) else str(reply.content).encode()
+    headers = [(b"content-type", (reply.media or JSON).encode("latin-1")), (b"content-length", str(len(body)).encode())]
+    headers += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers.items()]
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _watch(receive: Receive, call: Call) -> None:
+    async def until_gone() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        call.errand.drop()
+
+    call.watcher = asyncio.get_running_loop().create_task(until_gone())
+
+
+def _query(scope: Scope, operation: Operation) -> Mapping[str, str]:
+    if operation.query is None:
+        return {}
+    try:
+        pairs = parse_qsl(scope["query_string"].decode("ascii"), keep_blank_values=True, max_num_fields=QUERY_FIELDS, errors="strict")
+    except ValueError:
+        raise Refusal(400, f"the query is not UTF-8, or has more than {QUERY_FIELDS} fields") from None
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise Refusal(400, "a field of the query stands there twice")
+    operation.query.model_validate(found, strict=False)
+    return found
+
+
+def _check_media(headers: Mapping[str, str]) -> None:
+    written = headers.get("content-type", JSON)
+    media, _, parameters = written.partition(";")
+    charset = parameters.partition("charset=")[2].strip().strip('"').lower()
+    if media.strip().lower() != JSON or charset not in ("", "utf-8", "utf8"):
+        raise Refusal(415, "content-type: expected application/json in UTF-8")
+    if headers.get("content-encoding", "identity").lower() != "identity":
+        raise Refusal(415, "content-encoding: compressed bodies are not read; send the JSON as it is")
+
+
+def _report(error: Exception) -> None:
+    """Show a bug of ours on standard error: the places, and no values that could be a client's text."""
+    places = "".join(traceback.format_tb(error.__traceback__))
+    print(f"munjang: internal error: {type(error).__name__}\n{places}", file=sys.stderr, flush=True)

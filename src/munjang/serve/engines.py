@@ -1,0 +1,172 @@
+"""Engines that compute in the server's batches, so that whatever a library, an analysis or a re-ranker needs joins the one queue.
+
+A `SentenceEncoder` or `CrossEncoder` over one of these behaves as it does offline, in any thread. A call's first batch is refused when the
+queue is full; once it is in, its later ones wait for room. Batches of a long job enter a few at a time, so that others get their turn.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from munjang.engine.cross import CrossEngine, PairIds
+from munjang.engine.open import Engine
+from munjang.models.cross_encoder import CrossEncoder
+from munjang.models.sentence_encoder import SentenceEncoder
+from munjang.serve.batcher import Batcher, Lane, Rows, Ticket
+from munjang.types import Vectors
+
+AT_ONCE = 4
+"""Batches of one call that wait or run at the same time."""
+
+
+@dataclass(eq=False)
+class Errand:
+    """The call that computes in this thread: its tickets can be dropped, and it may be patient."""
+
+    patient: bool = False
+    """Waits for room from its first batch on."""
+    entered: bool = False
+    dropped: bool = False
+    tickets: set[Ticket] = field(default_factory=set)
+    """Those that are not finished."""
+
+    def drop(self) -> None:
+        """Give everything up that has not been computed."""
+        self.dropped = True
+        for ticket in list(self.tickets):
+            ticket.drop()
+
+
+ERRAND: ContextVar[Errand | None] = ContextVar("errand", default=None)
+
+
+class VectorLane:
+    """Vectors of texts that share a hidden prefix."""
+
+    def __init__(self, engine: Engine, hidden_prefix: int) -> None:
+        self._engine, self._hidden_prefix = engine, hidden_prefix
+
+    def run(self, items: Sequence[Sequence[int]], /) -> Rows:
+        """Return one vector per text."""
+        return self._engine.vectors(items, hidden_prefix=self._hidden_prefix)
+
+
+class LayerLane:
+    """Every layer's output, one text after the other."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def run(self, items: Sequence[Sequence[int]], /) -> Rows:
+        """Return the layers of each text."""
+        return [self._engine.layer_outputs(ids) for ids in items]
+
+
+class PairLane:
+    """Logits of pairs."""
+
+    def __init__(self, engine: CrossEngine) -> None:
+        self._engine = engine
+
+    def run(self, items: Sequence[PairIds], /) -> Rows:
+        """Return one row of logits per pair."""
+        return self._engine.logits(items)
+
+
+class BatchedEngine:
+    """An Engine whose work goes through the batcher."""
+
+    def __init__(self, engine: Engine, batcher: Batcher) -> None:
+        self.dimension, self.hidden_size = engine.dimension, engine.hidden_size
+        self.layers, self.heads = engine.layers, engine.heads
+        self.vocabulary_size, self.max_tokens, self.first_position = engine.vocabulary_size, engine.max_tokens, engine.first_position
+        self._engine, self._batcher = engine, batcher
+        self._lanes: dict[int, VectorLane] = {}
+        self._layer_lane = LayerLane(engine)
+
+    def lane(self, hidden_prefix: int) -> Lane:
+        """Return the lane of texts with so many hidden tokens."""
+        return self._lanes.setdefault(hidden_prefix, VectorLane(self._engine, hidden_prefix))
+
+    def vectors(self, ids: Sequence[Sequence[int]], *, hidden_prefix: int = 0) -> Vectors:
+        """Return one vector per text."""
+        return next(self.vectors_of_batches([ids], hidden_prefix=hidden_prefix))
+
+    def vectors_of_batches(self, batches: Sequence[Sequence[Sequence[int]]], *, hidden_prefix: int = 0) -> Iterator[Vectors]:
+        """Yield the vectors of each batch in order."""
+        return (_stacked(rows) for rows in _in_turn(self._batcher, self.lane(hidden_prefix), batches, len))
+
+    def layer_outputs(self, ids: Sequence[int]) -> list[Vectors]:
+        """Return every layer's output for one text."""
+        [[layers]] = _in_turn(self._batcher, self._layer_lane, [[ids]], len)
+        found: list[Vectors] = layers
+        return found
+
+
+class BatchedCrossEngine(CrossEngine):
+    """A cross-encoder's engine whose work goes through the batcher."""
+
+    def __init__(self, engine: CrossEngine, batcher: Batcher) -> None:  # built from a running engine, so the parent's is not called
+        self.head, self.max_tokens = engine.head, engine.max_tokens
+        self.first_position, self.vocabulary_size = engine.first_position, engine.vocabulary_size
+        self._batcher, self._lane = batcher, PairLane(engine)
+
+    def logits_of_batches(self, batches: Sequence[Sequence[PairIds]]) -> Iterator[Vectors]:
+        """Yield the logits of each batch in order."""
+        return (_stacked(rows) for rows in _in_turn(self._batcher, self._lane, batches, lambda pair: len(pair[0])))
+
+    def logits(self, pairs: Sequence[PairIds]) -> Vectors:
+        """Return the logits of one batch."""
+        return next(self.logits_of_batches([pairs]))
+
+
+def batched_encoder(model: SentenceEncoder, batcher: Batcher) -> SentenceEncoder:
+    """Return the same model over the batcher."""
+    engine = BatchedEngine(model.engine, batcher)
+    return SentenceEncoder(model.folder, model.tokenizer, engine, name=model.name, compute=model.compute, max_length=model.max_length)
+
+
+def batched_cross_encoder(model: CrossEncoder, batcher: Batcher) -> CrossEncoder:
+    """Return the same cross-encoder over the batcher."""
+    engine = BatchedCrossEngine(model.engine, batcher)
+    return CrossEncoder(model.folder, model.tokenizer, engine, name=model.name, compute=model.compute, max_length=model.max_length)
+
+
+def _in_turn(batcher: Batcher, lane: Lane, batches: Sequence[Sequence[Any]], size: Callable[[Any], int]) -> Iterator[Rows]:
+    errand = ERRAND.get() or Errand()
+    waiting: deque[Ticket] = deque()
+    try:
+        for batch in batches:
+            if len(waiting) >= AT_ONCE:
+                yield _rows(errand, waiting)
+            ticket = batcher.submit_waiting(lane, batch, [size(item) for item in batch], patient=errand.patient or errand.entered)
+            errand.entered = True
+            errand.tickets.add(ticket)
+            waiting.append(ticket)
+            if errand.dropped:
+                ticket.drop()
+        while waiting:
+            yield _rows(errand, waiting)
+    finally:
+        for ticket in waiting:
+            ticket.drop()
+            errand.tickets.discard(ticket)
+
+
+def _rows(errand: Errand, waiting: deque[Ticket]) -> Rows:
+    ticket = waiting.popleft()
+    try:
+        return ticket.wait()
+    finally:
+        errand.tickets.discard(ticket)
+
+
+def _stacked(rows: Rows) -> Vectors:
+    stacked: Vectors = np.stack(list(rows))
+    return stacked

@@ -1,0 +1,83 @@
+"""What a client calls input → vectors: bounds checked, tokens counted, the queue entered, cuts remembered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, TypeAlias, TypeGuard
+
+import numpy as np
+
+from munjang.serve.call import Call
+from munjang.serve.engines import BatchedEngine
+from munjang.serve.prepare import Prepared, Side, prepare_ids, prepare_texts
+from munjang.serve.refusals import Refusal
+from munjang.types import Vectors
+from munjang.vectors.similarity import normalize as unit
+
+Input: TypeAlias = str | list[str] | list[int] | list[list[int]]
+
+SMALL = 8_000
+"""Characters, or bytes of a body, up to which texts are tokenised without changing the thread."""
+
+
+async def vectors_of(
+    call: Call, given: Input, *, field: str, prompt_name: str | None = None, side: Side = "right", cut: bool = True
+) -> Vectors:
+    """Return one vector per text of the input, as `encode` would offline."""
+    prepared = await _prepared(call, given, field, prompt_name, side, cut)
+    call.note(texts=len(prepared.ids), tokens=prepared.tokens, truncated=prepared.truncated)
+    engine = call.service.encoder.engine
+    assert isinstance(engine, BatchedEngine)
+    loop = asyncio.get_running_loop()
+    sizes = [len(ids) for ids in prepared.ids]
+    ticket = call.service.batcher.submit(engine.lane(prepared.hidden_prefix), prepared.ids, sizes, loop=loop)
+    call.errand.tickets.add(ticket)
+    assert ticket.future is not None
+    rows = await ticket.future
+    return np.stack(rows)
+
+
+def shaped(call: Call, vectors: Vectors, *, dimensions: int | None, normalize: bool) -> Vectors:
+    """Cut vectors to so many numbers, and give them length one where that is wanted."""
+    model = call.service.encoder
+    if dimensions is not None and dimensions > model.engine.dimension:
+        raise Refusal(422, f"dimensions is {dimensions:,}, the model's vectors have {model.engine.dimension:,}", field="dimensions")
+    width = dimensions or model.dimension
+    if width < vectors.shape[1]:
+        vectors = np.ascontiguousarray(vectors[:, :width])
+    elif model.normalized:  # they have length one already
+        return vectors
+    return unit(vectors) if normalize else vectors
+
+
+def check_texts(call: Call, texts: Sequence[Any], *, field: str, limit: int | None = None) -> None:
+    """Refuse no texts, and more than the limit."""
+    most = limit or call.service.settings.limits.max_texts
+    if not texts:
+        raise Refusal(400, f"{field} is empty, expected 1 to {most:,} texts", field=field)
+    if len(texts) > most:
+        raise Refusal(413, f"{field} holds {len(texts):,} texts, the limit is {most:,} a request", field=field)
+
+
+async def _prepared(call: Call, given: Input, field: str, prompt_name: str | None, side: Side, cut: bool) -> Prepared:
+    model = call.service.encoder
+    if isinstance(given, str):
+        given = [given]
+    check_texts(call, [given] if _is_array(given) else given, field=field)
+    if _is_array(given):
+        return prepare_ids(model, [given], side=side, cut=cut)
+    if _is_arrays(given):
+        return await call.service.in_text_thread(lambda: prepare_ids(model, given, side=side, cut=cut))
+    texts: list[str] = given  # type: ignore[assignment]
+    if sum(map(len, texts)) <= SMALL:
+        return prepare_texts(model, texts, prompt_name=prompt_name, side=side, cut=cut)
+    return await call.service.in_text_thread(lambda: prepare_texts(model, texts, prompt_name=prompt_name, side=side, cut=cut))
+
+
+def _is_array(given: Input) -> TypeGuard[list[int]]:
+    return bool(given) and isinstance(given[0], int)
+
+
+def _is_arrays(given: Input) -> TypeGuard[list[list[int]]]:
+    return bool(given) and isinstance(given[0], list)

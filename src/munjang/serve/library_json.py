@@ -1,0 +1,32 @@
+"""Libraries, reports and hits as clients see them: never where a library lies on disk."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from munjang.library.adding import AddReport
+from munjang.library.hits import Hit
+from munjang.library.library import Library
+from munjang.serve.libraries import SAMPLE
+
+
+def facts(name: str, library: Library) -> dict[str, Any]:
+    """Return what clients may know of a library; not where it lies."""
+    info = library.info()
+    names = ("documents", "passages", "model", "dimension", "analyser", "passage_characters", "generation")
+    return {"name": name, **{each: getattr(info, each) for each in names}, "sample": name == SAMPLE}
+
+
+def added(library: Library, report: AddReport) -> dict[str, Any]:
+    """Return a report for clients."""
+    return {**asdict(report), "seconds": round(report.seconds, 3), "documents": library.info().documents}
+
+
+def hit_json(hit: Hit) -> dict[str, Any]:
+    """Return a hit for clients."""
+    names = ("id", "score", "text", "metadata", "start", "stop", "reranked")
+    found = {name: getattr(hit, name) for name in names}
+    if hit.explanation is not None:
+        found["explanation"] = asdict(hit.explanation)
+    return found

@@ -1,0 +1,44 @@
+// A small file that a reader chose → its texts, read here and not sent anywhere.
+const NAMES = ["text", "sentence", "sentence1", "document", "content", "body", "title", "글", "문장", "본문", "내용", "텍스트"];
+
+export async function textsOf(file) {
+  const content = (await file.text()).replace(/^\ufeff/, ""), name = file.name.toLowerCase();
+  if (name.endsWith(".jsonl")) return content.split("\n").map(textOfLine).filter(Boolean);
+  if (!/\.[ct]sv$/.test(name)) return content.split("\n").map(line => line.trim()).filter(Boolean);
+  const [head = [], ...rows] = table(content, name.endsWith(".tsv") ? "\t" : ",");
+  const column = columnOf(head, rows);
+  return column < 0 ? [] : rows.map(row => (row[column] ?? "").trim()).filter(Boolean);
+}
+
+function textOfLine(line) {
+  try {
+    const text = JSON.parse(line).text;
+    return typeof text === "string" ? text : "";
+  } catch { return ""; }
+}
+
+// The column with a known name, or the one with the longest cells.
+function columnOf(head, rows) {
+  const known = head.findIndex(name => NAMES.includes(name.trim().toLowerCase()));
+  if (known >= 0 || !rows.length) return known;
+  const lengths = head.map((_, column) => rows.reduce((sum, row) => sum + (row[column] ?? "").length, 0));
+  return lengths.indexOf(Math.max(...lengths));
+}
+
+// RFC 4180: quoted cells may hold separators, line ends and doubled quotes.
+function table(content, separator) {
+  const rows = [];
+  let row = [], cell = "", quoted = false;
+  const endCell = () => { row.push(cell); cell = ""; };
+  for (let at = 0; at < content.length; at++) {
+    const ch = content[at];
+    if (quoted) {
+      if (ch !== '"') cell += ch;
+      else if (content[at + 1] === '"') { cell += '"'; at++; } else quoted = false;
+    } else if (ch === '"' && cell === "") quoted = true;
+    else if (ch === separator) endCell();
+    else if (ch === "\n") { endCell(); rows.push(row); row = []; } else if (ch !== "\r") cell += ch;
+  }
+  if (cell || row.length) { endCell(); rows.push(row); }
+  return rows.filter(each => each.some(Boolean));
+}

@@ -1,0 +1,169 @@
+"""Munjang's own: libraries, their documents, searches, and jobs."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from munjang.limits import SERVE_LIMITS
+from munjang.serve.schemas.base import OwnModel
+
+Name = str
+
+
+class RecordIn(OwnModel):
+    """One document to add; without an id, equal texts are one document."""
+
+    id: str | int | None = None
+    text: str
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class CreateRequest(OwnModel):
+    """A new library and its first documents."""
+
+    name: Name
+    records: list[RecordIn] = Field(default_factory=list)
+    passage_characters: int | None = Field(default=None, ge=50, le=100_000)
+
+
+class AddRequest(OwnModel):
+    """Documents to add, or to replace where their id is known."""
+
+    records: list[RecordIn]
+
+
+class RemoveRequest(OwnModel):
+    """Documents to remove."""
+
+    ids: list[str]
+
+
+class SearchRequest(OwnModel):
+    """What to look for; without a query, documents to look near."""
+
+    query: str | None = None
+    k: int = Field(default=10, ge=1, le=SERVE_LIMITS.max_hits)
+    where: str | None = None
+    """A filter on metadata, such as: year >= 2020 and kind = 'a'."""
+    hybrid: bool = False
+    """Look for words as well as for meaning."""
+    rerank: bool = False
+    """Let the cross-encoder order the best 50."""
+    exact: bool | None = None
+    like: list[str] = Field(default_factory=list)
+    unlike: list[str] = Field(default_factory=list)
+    min_score: float | None = None
+    explain: bool = False
+    budget_seconds: float | None = Field(default=None, ge=0, le=60)
+
+
+class UploadQuery(OwnModel):
+    """What an uploaded file is."""
+
+    filename: str
+    """Its ending says the format."""
+    text_column: str | None = None
+    id_column: str | None = None
+
+
+class LibraryOut(OwnModel):
+    """What a library is and holds."""
+
+    name: str
+    documents: int
+    passages: int
+    model: str
+    dimension: int
+    analyser: str
+    passage_characters: int
+    generation: int
+    sample: bool
+    """The collection that comes with Munjang, shown where there is no other."""
+
+
+class LibraryList(OwnModel):
+    """All libraries."""
+
+    libraries: list[LibraryOut]
+    read_only: bool
+    can_create: bool
+    can_rerank: bool
+
+
+class AddOut(OwnModel):
+    """What became of the records."""
+
+    added: int
+    changed: int
+    relabelled: int
+    unchanged: int
+    passages: int
+    seconds: float
+    documents: int
+    """Documents that the library holds now."""
+
+
+class RemoveOut(OwnModel):
+    """How many documents there were."""
+
+    removed: int
+
+
+class ExplanationOut(OwnModel):
+    """Where a score comes from; ranks count from 1."""
+
+    cosine: float | None
+    meaning_rank: int | None
+    bm25: float | None
+    words_rank: int | None
+    words: list[str]
+
+
+class HitOut(OwnModel):
+    """A document that answers, and the place of its best passage, in characters."""
+
+    id: str
+    score: float
+    text: str
+    metadata: dict[str, Any]
+    start: int
+    stop: int
+    reranked: bool
+    explanation: ExplanationOut | None = None
+
+
+class SearchOut(OwnModel):
+    """The hits, best first."""
+
+    hits: list[HitOut]
+    milliseconds: float
+    query_truncated: bool
+
+
+class JobOut(OwnModel):
+    """How far an upload has got."""
+
+    id: str
+    kind: str
+    library: str
+    state: Literal["waiting", "running", "done", "failed", "stopped"]
+    done: int
+    total: int | None
+    result: dict[str, Any] | None
+    error: str | None
+
+
+class OwnErrorDetail(OwnModel):
+    """What went wrong; the message names the limit where one was met."""
+
+    message: str
+    code: str
+    field: str | None
+
+
+class OwnError(OwnModel):
+    """An error."""
+
+    error: OwnErrorDetail

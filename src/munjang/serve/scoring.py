@@ -1,0 +1,68 @@
+"""Pairs of texts → scores of the served cross-encoder, computed in the server's batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from munjang.engine.cross import PairIds
+from munjang.models.cross_encoder import CrossEncoder, ScoreKind, fitted_pair
+from munjang.serve.call import Call
+from munjang.serve.refusals import Refusal
+from munjang.text.batching import plan_batches
+from munjang.types import Vectors
+
+
+async def scored_pairs(call: Call, pairs: Sequence[tuple[str, str]], *, score: ScoreKind) -> list[float]:
+    """Return one score per pair, and remember which pairs were cut."""
+    model = call.service.reranker
+    if len(model.labels) != 1:
+        raise Refusal(424, f"the cross-encoder has {len(model.labels)} labels; ordering needs one with one score")
+    found = await call.service.in_thread(call.errand, lambda: model.predict_with_report(pairs, score=score))
+    call.note(texts=len(pairs), truncated=found.cut)
+    scores: list[float] = found.scores.tolist()
+    return scores
+
+
+async def predicted(call: Call, groups: Sequence[Sequence[str]], *, raw: bool) -> list[list[dict[str, Any]]]:
+    """Return the labels of each text or pair with their scores, best first."""
+    model = call.service.reranker
+    logits_NL, cut = await call.service.in_thread(call.errand, lambda: _logits(model, groups))
+    call.note(texts=len(groups), truncated=cut)
+    rows = (logits_NL if raw else _shares(logits_NL)).tolist()
+    labelled = [[{"label": label, "score": value} for label, value in zip(model.labels, row, strict=True)] for row in rows]
+    return [sorted(row, key=lambda each: -each["score"]) for row in labelled]
+
+
+def _logits(model: CrossEncoder, groups: Sequence[Sequence[str]]) -> tuple[Vectors, list[int]]:
+    """Return the logits of texts and pairs, and which of them were cut; a text alone is read as one text, not as half a pair."""
+    plain = [model.tokenizer.encode_plain(group) for group in groups]
+    ids: list[PairIds] = []
+    cut = []
+    for number, parts in enumerate(plain):
+        special = model.tokenizer.special_count if len(parts) == 1 else model.tokenizer.pair_special_count
+        room = model.max_length - special
+        if sum(map(len, parts)) > room:
+            cut.append(number)
+        if len(parts) == 2:
+            ids.append(model.tokenizer.wrap_pair(*fitted_pair(parts[0], parts[1], room)))
+        else:
+            whole = model.tokenizer.wrap(parts[0][:room])
+            ids.append((whole, [0] * len(whole)))
+    logits_NL = np.zeros((len(ids), len(model.labels)), np.float32)
+    batches = plan_batches([len(one) for one, _ in ids])
+    for batch, rows in zip(batches, model.engine.logits_of_batches([[ids[n] for n in batch] for batch in batches]), strict=True):
+        logits_NL[batch] = rows
+    return logits_NL, cut
+
+
+def _shares(logits_NL: Vectors) -> Vectors:
+    """Turn logits into probabilities: of one label by itself, of several among themselves."""
+    if logits_NL.shape[1] == 1:
+        half: Vectors = 0.5 * (1 + np.tanh(0.5 * logits_NL))
+        return half
+    raised = np.exp(logits_NL - logits_NL.max(axis=1, keepdims=True))
+    shares: Vectors = raised / raised.sum(axis=1, keepdims=True)
+    return shares

@@ -1,0 +1,75 @@
+"""What a server is told when it starts: where it listens, who may come in, and its limits."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from munjang.errors import InputError, UsageError
+from munjang.limits import SERVE_LIMITS, ServeLimits
+from munjang.text.korean import Analyser
+
+MIN_KEY = 16
+"""Characters of a key, at least: shorter ones can be guessed."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the server behaves. The key is never shown."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    key: str | None = field(default=None, repr=False)
+    hosts: tuple[str, ...] = ()
+    """Names, besides localhost and addresses, that a Host header may hold."""
+    origins: tuple[str, ...] = ()
+    """Web pages of other origins that may call, such as https://example.org."""
+    data: Path | None = None
+    """Where libraries that clients make are kept; None: they cannot."""
+    read_only: bool = False
+    analyser: Analyser | None = None
+    """What splits the words of new libraries; None: the best that is installed."""
+    limits: ServeLimits = SERVE_LIMITS
+
+
+def checked(settings: Settings) -> Settings:
+    """Return the settings, or refuse those that would leave the server open to everyone."""
+    if not 0 <= settings.port <= 65_535:
+        raise UsageError(f"port {settings.port}: expected 0 to 65535")
+    if settings.key is None and not is_loopback(settings.host):
+        raise UsageError(
+            f"--host {settings.host} lets other machines in, and no key is set\n  give one with --api-key-file FILE, or listen on 127.0.0.1"
+        )
+    for origin in settings.origins:
+        if not origin.startswith(("http://", "https://")) or origin.count("/") != 2:
+            raise UsageError(f"origin {origin!r}: expected a scheme and a host, such as https://example.org")
+    return settings
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether only this machine can reach the address.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def read_key(path: Path) -> str:
+    """Return the key in a file: its only line."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is not text, expected a file with one line, the key") from None
+    key = lines[0].strip() if lines else ""
+    if len([line for line in lines if line.strip()]) != 1 or len(key) < MIN_KEY or not key.isascii() or not key.isprintable() or " " in key:
+        raise InputError(f"{path}: expected one line, the key, of at least {MIN_KEY} ASCII characters without spaces")
+    return key

@@ -1,0 +1,150 @@
+"""A text → its nouns, noun phrases, content words and sentences, each with its exact place.
+
+A noun phrase is one or more words side by side on one line. A Korean word counts up to the particle or ending that hangs on it, so a phrase
+stands verbatim in the text and never ends in a particle (josa) or an ending (eomi); a noun that is the stem of a verb (수립 in 수립하다) is
+no phrase. A word of another language counts as it is written. Stop words end a phrase.
+
+Places count characters of `unicode.clean(text)`; for NFC text that is the text itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from munjang.text.stopwords import is_stop_word
+from munjang.text.tagging import Morpheme, Tagger, tagger
+from munjang.text.unicode import clean
+
+NOUNS = frozenset(("NNG", "NNP", "SL", "SH", "W_HASHTAG"))
+"""Tags of morphemes that can be a word by themselves."""
+INSIDE = NOUNS | {"XPN", "XSN", "SN", "SO"}
+"""Tags that a noun may be joined with: prefixes, suffixes, numbers, hyphens."""
+MAX_WORD_CHARACTERS = 50
+"""Longer runs without a space are no words: keys, addresses, noise."""
+
+_VERB_MAKERS = ("XSV", "XSA", "XSM", "E", "VV", "VA", "VX")
+
+
+class Span(NamedTuple):
+    """A part of a text and where it stands: clean(text)[start:end] == span.text."""
+
+    text: str
+    start: int
+    end: int
+
+
+def nouns(texts: Iterable[str], *, by: Tagger | None = None) -> Iterator[list[Span]]:
+    """Yield the single nouns of each text, compounds split as the analyser splits them; foreign words count, stop words do not."""
+    chosen = by or tagger()
+    kept = list(texts)
+    for text, morphemes in zip(map(clean, kept), chosen.tag(kept), strict=True):
+        found = (_span(text, [m]) for m in morphemes if m.tag in NOUNS and m.end > m.start)
+        yield [span for span in found if _is_word(span.text)]
+
+
+def noun_phrases(texts: Iterable[str], *, words: tuple[int, int] = (1, 3), by: Tagger | None = None) -> Iterator[list[Span]]:
+    """Yield the noun phrases of each text that have `words` (least, most) words, in the order of their places, shorter first.
+
+    >>> from munjang.text.tagging import tagger
+    >>> found = next(noun_phrases(["The heavy rain of Seoul"], words=(1, 2), by=tagger("plain")))
+    >>> [span.text for span in found]
+    ['heavy', 'heavy rain', 'rain', 'Seoul']
+    """
+    chosen = by or tagger()
+    kept = list(texts)
+    for text, morphemes in zip(map(clean, kept), chosen.tag(kept), strict=True):
+        adjectival = {m.end for m in morphemes if m.tag == "XSN" and m.form == "적"}  # 경제적 needs a noun behind it
+        parts = (run[i : i + n] for run in _runs(text, morphemes) for i in range(len(run)) for n in _sizes(run, i, words))
+        yield [_joined(text, part) for part in parts if part[-1].end not in adjectival]
+
+
+def end_in_nouns(phrases: Sequence[str], *, by: Tagger | None = None) -> list[bool]:
+    """Return of each phrase whether it ends in no particle and no ending when it is read by itself.
+
+    In its text an analyser can take a particle for a part of a name (문화재가); by itself it rarely makes the same mistake.
+    """
+    tagged = (by or tagger()).tag(phrases)
+    return [bool(morphemes) and not morphemes[-1].tag.startswith(("J", "E")) for morphemes in tagged]
+
+
+def sentences(text: str, *, by: Tagger | None = None) -> list[Span]:
+    """Return the sentences of a text, without the white space between them.
+
+    >>> from munjang.text.tagging import tagger
+    >>> [span.text for span in sentences("It rains. I stay.", by=tagger("plain"))]
+    ['It rains.', 'I stay.']
+    """
+    places = (by or tagger()).sentences(text)
+    cleaned = clean(text)
+    return [Span(cleaned[start:end], start, end) for start, end in places]
+
+
+def _sizes(run: Sequence[Span], start: int, words: tuple[int, int]) -> range:
+    return range(words[0], min(words[1], len(run) - start) + 1)
+
+
+def _runs(text: str, morphemes: Sequence[Morpheme]) -> Iterator[list[Span]]:
+    """Yield runs of words between which there is nothing but a space."""
+    run: list[Span] = []
+    for word in _words(text, morphemes):
+        between = text[run[-1].end : word.start] if run else ""
+        if run and (between.strip(" \u00a0\u3000") or not between):
+            yield run
+            run = []
+        if _is_word(word.text):
+            run.append(word)
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _words(text: str, morphemes: Sequence[Morpheme]) -> Iterator[Span]:
+    """Yield the nominal words of a text, whole up to what hangs on them."""
+    at = 0
+    while at < len(morphemes):
+        stop = at
+        while stop < len(morphemes) and morphemes[stop].tag in INSIDE and (stop == at or _touch(morphemes, stop - 1)):
+            stop += 1
+        word = _trimmed(morphemes[at:stop])
+        if word and _stands_alone(morphemes, at, stop):
+            yield _span(text, word)
+        at = max(stop, at + 1)
+
+
+def _trimmed(word: Sequence[Morpheme]) -> Sequence[Morpheme]:
+    """Take hyphens off both ends and prefixes off the end; nothing is left of a word without a noun."""
+    start, stop = 0, len(word)
+    while start < stop and word[start].tag in ("SO", "XSN"):
+        start += 1
+    while start < stop and word[stop - 1].tag in ("SO", "XPN"):
+        stop -= 1
+    kept = word[start:stop]
+    whole = all(m.end > m.start for m in kept)  # a form that is not written as such has no place of its own
+    return kept if whole and any(m.tag in NOUNS for m in kept) else []
+
+
+def _stands_alone(morphemes: Sequence[Morpheme], at: int, stop: int) -> bool:
+    """Return whether a word begins at a word's beginning and is no verb's stem."""
+    before = morphemes[at - 1].tag if at and _touch(morphemes, at - 1) else "SW"
+    after = morphemes[stop].tag if stop < len(morphemes) and _touch(morphemes, stop - 1) else "SW"
+    return before.startswith("S") and not after.startswith(_VERB_MAKERS)
+
+
+def _touch(morphemes: Sequence[Morpheme], left: int) -> bool:
+    return morphemes[left + 1].start <= morphemes[left].end
+
+
+def _is_word(word: str) -> bool:
+    return len(word) <= MAX_WORD_CHARACTERS and not is_stop_word(word) and not (len(word) == 1 and word.isascii())
+
+
+def _span(text: str, morphemes: Sequence[Morpheme]) -> Span:
+    start, end = morphemes[0].start, morphemes[-1].end
+    return Span(text[start:end], start, end)
+
+
+def _joined(text: str, words: Sequence[Span]) -> Span:
+    return Span(text[words[0].start : words[-1].end], words[0].start, words[-1].end)

@@ -1,0 +1,43 @@
+"""Words that say nothing about what a text is about; our own short lists, for candidates of keywords and topics.
+
+English: articles, pronouns, prepositions, auxiliaries. Korean: nouns that only count, compare or point (경우, 이상, 관련). Particles and
+endings are no words to begin with and stand in no list.
+"""
+
+from __future__ import annotations
+
+ENGLISH = frozenset(
+    """
+    a about above after again against all almost also although always am among an and another any anyone anything are aren around as at
+    away back be became because become been before behind being below between both but by came can cannot could couldn did didn do does
+    doesn doing don done down during each either else enough even ever every few first for from further get gets getting give given go goes
+    going gone got had hadn has hasn have haven having he her here hers herself him himself his how however i if in indeed instead into is
+    isn it its itself just keep know last least less let like ll made make makes making many may maybe me might mine more most much must
+    my myself near need neither never next no nobody none nor not nothing now of off often on once one only onto or other others our ours
+    ourselves out over own per perhaps please put quite rather re really said same saw say says see seem seemed seems several shall she
+    should shouldn since so some someone something still such take than that the their theirs them themselves then there these they thing
+    things this those though through thus to together too toward towards two under until up upon us use used uses using ve very via was
+    wasn way we well went were weren what whatever when where whether which while who whole whom whose why will with within without won
+    would wouldn yes yet you your yours yourself yourselves
+    """.split()  # noqa: SIM905  # a list of this length reads better as lines
+)
+
+KOREAN = frozenset(
+    """
+    각각 각종 간 건 것 경우 과거 관련 그간 그것 그동안 금년 기타 나머지 남 내 내년 내용 누구 다수 다음 다음날 당시 대부분 대상 대신
+    동안 동일 등 때 때문 마련 매우 명 모두 무엇 뭐 미만 바 반면 방안 번 부분 분 불구 사실 사이 상 상당수 수 시 실제 아래 안 앞 여기
+    여러분 역시 오늘 올해 외 요즘 우리 위 의미 이것 이날 이내 이번 이상 이유 이전 이하 이후 일 일부 일환 자기 자신 자체 작년 저희 전
+    전체 정도 제 존재 중 지금 차 초과 최근 측 타 통 편 포함 필요 하나 한편 해당 현재 현행 후
+    """.split()  # noqa: SIM905
+)
+
+STOP_WORDS = ENGLISH | KOREAN
+
+
+def is_stop_word(word: str) -> bool:
+    """Return whether a word says nothing by itself.
+
+    >>> is_stop_word("The"), is_stop_word("경우"), is_stop_word("rain")
+    (True, True, False)
+    """
+    return word.casefold() in STOP_WORDS

@@ -1,0 +1,124 @@
+"""A model and a domain's plain text → the model at home in that domain, and what came of it on the domain's own dev sets.
+
+In: an `AdaptPlan`. Out: an ordinary model folder, made by the trainer from a recipe of one stage, and `Adaptation`: each dev set's scores
+before and after, measured on the two folders the same way. The numbers stand in `adaptation.json` beside the model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from munjang.errors import InputError
+from munjang.models.registry import resolve
+from munjang.train.dev import DevSet, Scores, read_dev
+from munjang.train.durable import write_file
+from munjang.train.examples import DataSource
+from munjang.train.finish import TrainResult
+from munjang.train.finish import run as train_recipe
+from munjang.train.load_folder import load_encoder
+from munjang.train.progress import Progress
+from munjang.train.recipe import ModelRecipe, Recipe, StageRecipe
+
+Method: TypeAlias = Literal["mlm", "tsdae", "simcse"]
+
+LEARNING_RATES: dict[Method, float] = {"mlm": 5e-5, "tsdae": 3e-5, "simcse": 1e-5}
+BATCH_SIZES: dict[Method, int] = {"mlm": 16, "tsdae": 8, "simcse": 64}
+"""Where the plan says none; those of the papers, but for mlm's, which is fine-tuning's usual one."""
+FACTS = "adaptation.json"
+
+
+@dataclass(frozen=True)
+class AdaptPlan:
+    """What to learn from which text, and where the model goes. The first of `dev` decides which weights are kept, all are measured."""
+
+    files: tuple[DataSource, ...]
+    output: str
+    model: str | None = None
+    method: Method = "tsdae"
+    settings: Mapping[str, object] = field(default_factory=dict)
+    extend_vocabulary: int | None = None
+    max_length: int | None = None
+    epochs: int = 1
+    steps: int | None = None
+    batch_size: int | None = None
+    learning_rate: float | None = None
+    seed: int = 42
+    checkpoint_every: int = 500
+    evaluate_every: int | None = None
+    dev: tuple[DataSource, ...] = ()
+
+    def recipe(self) -> Recipe:
+        """Return the recipe of one stage that does it."""
+        stage = StageRecipe(
+            data=self.files,
+            dev=self.dev[0] if self.dev else None,
+            name=self.method,
+            objective=self.method,
+            settings=self.settings,
+            epochs=self.epochs,
+            steps=self.steps,
+            batch_size=self.batch_size or BATCH_SIZES[self.method],
+            learning_rate=self.learning_rate or LEARNING_RATES[self.method],
+            evaluate_every=self.evaluate_every,
+        )
+        base = str(resolve(self.model).path)
+        model = ModelRecipe(base=base, max_length=self.max_length, extend_vocabulary=self.extend_vocabulary)
+        return Recipe(output=self.output, model=model, stages=(stage,), seed=self.seed, checkpoint_every=self.checkpoint_every)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One dev set's scores before and after."""
+
+    file: str
+    metric: str
+    before: Scores
+    after: Scores
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """What an adaptation made."""
+
+    result: TrainResult
+    method: Method
+    measured: tuple[Measured, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result for machines."""
+        made = self.result.to_json()
+        kept = {name: made[name] for name in ("output", "steps", "loss", "said", "warning")}
+        return {**kept, "method": self.method, "measured": [asdict(entry) for entry in self.measured]}
+
+    def write(self, path: Path) -> None:
+        """Write it as JSON, the folder by its name alone."""
+        content = json.dumps(self.to_json() | {"output": self.result.output.name}, ensure_ascii=False, indent=1)
+        path.write_text(content + "\n", encoding="utf-8")
+
+
+def adapt_model(plan: AdaptPlan, *, resume: bool = False, progress: Progress | None = None) -> Adaptation:
+    """Train by the plan and measure before and after; bad data is refused before the first step."""
+    if not plan.files:
+        raise InputError("no file of text to learn from")
+    recipe = plan.recipe()
+    devs = [read_dev(source, seed=plan.seed) for source in plan.dev]
+    before = _scores(devs, Path(recipe.model.base or ""))
+    result = train_recipe(recipe, resume=resume, progress=progress)
+    if not result.is_first:
+        return Adaptation(result, plan.method, ())
+    after = _scores(devs, result.output)
+    measured = tuple(Measured(dev.name, metric, old, new) for dev, (metric, old), (_, new) in zip(devs, before, after, strict=True))
+    made = Adaptation(result, plan.method, measured)
+    write_file(result.output / FACTS, made.write)
+    return made
+
+
+def _scores(devs: Sequence[DevSet], folder: Path) -> list[tuple[str, Scores]]:
+    if not devs:
+        return []
+    encoder = load_encoder(folder)
+    return [dev.score(encoder) for dev in devs]

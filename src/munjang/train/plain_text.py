@@ -1,0 +1,82 @@
+"""Files of plain text → the texts to learn from, each once.
+
+In: a path in any format of `text.readers`, and which columns hold text. Out: texts with their places. Texts may be cut into sentences,
+which suits objectives over sentence vectors, and keeps long texts from being cut off at the model's length. Needs no torch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from munjang.errors import InputError, shown
+from munjang.text.readers import read_rows
+from munjang.text.records import guess_text_column
+from munjang.text.rows import BadLines, Row
+from munjang.train.row_filter import Wanted
+
+_END = re.compile(r"(?<=[.!?。！？…])[\"'”’)\]」』]*\s+|\n+")
+SHORTEST = 2
+"""Words of the shortest sentence that is kept when a text is cut: headings and numbers alone teach little."""
+
+
+@dataclass(frozen=True)
+class PlainTexts:
+    """Texts in the file's order, each with its place; how often one came again, and which lines were left out."""
+
+    texts: tuple[tuple[str, str], ...]
+    repeated: int
+    skipped: tuple[str, ...]
+
+
+def read_plain_texts(
+    path: Path | str,
+    *,
+    columns: Sequence[str] = (),
+    sentences: bool = False,
+    skip_bad: bool = False,
+    wanted: Wanted = lambda _values, _where: True,
+) -> PlainTexts:
+    """Return the texts of a file; without columns named, those of the column that looks like text. Empty ones are left out."""
+    bad = BadLines(keep=1_000_000) if skip_bad else None
+    if not Path(path).is_file():
+        raise InputError(f"{path}: no such file")
+    made: dict[str, str] = {}
+    count = 0
+    chosen = tuple(columns)
+    for row in read_rows(path, bad=bad):
+        chosen = chosen or (guess_text_column(row.values, where=row.where),)
+        try:
+            for text in _texts(row, chosen) if wanted(row.values, row.where) else ():
+                for part in split_sentences(text) if sentences else [text]:
+                    made.setdefault(part, row.where)
+                    count += 1
+        except InputError as error:
+            if bad is None:
+                raise
+            bad.add(row.where, error)
+    return PlainTexts(tuple(made.items()), count - len(made), tuple(bad.first) if bad else ())
+
+
+def split_sentences(text: str) -> list[str]:
+    """Cut a text after the signs that end sentences, and at line ends; pieces of one word are left out.
+
+    >>> split_sentences("It rained all day. We stayed in! Good.")
+    ['It rained all day.', 'We stayed in!']
+    """
+    parts = [part.strip() for part in _END.split(text)]
+    kept = [part for part in parts if len(part.split()) >= SHORTEST]
+    return kept or ([text.strip()] if text.strip() else [])
+
+
+def _texts(row: Row, columns: Sequence[str]) -> Iterator[str]:
+    for name in columns:
+        value = row.values.get(name)
+        if value is None and name not in row.values:
+            raise InputError(f"{row.where}: there is no column {shown(name)}; columns are {', '.join(row.values)}")
+        if value is not None and not isinstance(value, str):
+            raise InputError(f"{row.where}: {name} is {shown(str(value))}, expected a text")
+        if value and value.strip():
+            yield value.strip()

@@ -1,0 +1,181 @@
+"""Every panel in both languages: what a reader does, and what must appear."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.browser.conftest import Opener
+from tests.serve.conftest import Running
+
+LANGUAGES = pytest.mark.parametrize("language", ["ko", "en"])
+TEXTS = "\n".join(f"{what} {number}" for what in ("the rain in winter", "the cat was sleeping", "coffee and a book") for number in range(4))
+
+
+@LANGUAGES
+def test_the_page_opens_on_the_sample_collection_in_the_browsers_language(server: Running, open_page: Opener, language: str) -> None:
+    with open_page(server, language) as shown:
+        assert shown.page.locator("html").get_attribute("lang") == language
+        assert shown.page.locator("h1:visible").inner_text() == shown.words("search.title")
+        assert shown.page.locator("#query").input_value() == shown.words("search.example.1")
+        assert shown.page.locator(".hit").count() == 10
+        assert shown.words("sample") in shown.page.locator("#search-library option").inner_text()
+
+
+def test_language_and_theme_are_switched_and_remembered(server: Running, open_page: Opener) -> None:
+    with open_page(server, "en") as shown:
+        shown.page.click("[data-language=ko]")
+        assert shown.page.locator("#tab-search").inner_text() == "검색"
+        assert shown.page.locator(".hit summary").first.inner_text() == "왜 나왔나요?"
+        before = shown.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        shown.page.click("#theme")
+        assert shown.page.evaluate("getComputedStyle(document.body).backgroundColor") != before
+        shown.page.reload()
+        shown.page.wait_for_selector("html[data-ready]")
+        assert shown.page.locator("html").get_attribute("lang") == "ko"
+        assert shown.page.locator("html").get_attribute("data-theme") == "dark"
+
+
+@LANGUAGES
+def test_search_filters_joins_words_reranks_and_says_why(server: Running, open_page: Opener, language: str) -> None:
+    with open_page(server, language) as shown:
+        page = shown.page
+        page.fill("#query", "비가 온다")
+        page.select_option("#count", "5")
+        page.fill("#where", "subject = 'weather' and language = 'ko'")
+        page.press("#where", "Enter")
+        shown.until("document.querySelectorAll('.hit').length === 5")
+        shown.shown(".hit")
+        assert all(each.startswith("weather-ko") for each in page.locator(".hit .id").all_inner_texts())
+        page.check("#hybrid")
+        shown.shown(".hit")
+        page.check("#rerank")
+        page.click(".hit:nth-child(1) summary")
+        shown.until("document.querySelector('.hit dl')?.children.length === 6")
+        shown.shown(".hit")
+        page.click(".hit:nth-child(1) summary")
+        why = page.locator(".hit:nth-child(1) dl").inner_text()
+        assert shown.words("why.cosine") in why
+        assert shown.words("why.words") in why
+
+
+@LANGUAGES
+def test_documents_steer_the_search_and_facts_narrow_it(server: Running, open_page: Opener, language: str) -> None:
+    with open_page(server, language) as shown:
+        page = shown.page
+        first = page.locator(".hit .id").nth(1).inner_text()
+        page.click(".hit:nth-child(2) .chip.like")
+        assert first in shown.shown("#liked .chip.like").inner_text()
+        assert first not in page.locator(".hit .id").all_inner_texts() or page.locator(".hit [aria-pressed=true]").count() == 1
+        page.click(".hit:nth-child(1) .chip.unlike")
+        shown.shown("#liked .chip.unlike")
+        page.fill("#query", "")
+        page.press("#query", "Enter")
+        shown.shown(".hit")
+        page.click("#liked .chip.like")
+        shown.until("document.querySelectorAll('#liked .chip').length === 1")
+        page.click(".hit:nth-child(1) .foot .chips:first-child button:nth-child(2)")
+        shown.until("document.querySelector('#where').value.startsWith('subject = ')")
+
+
+@LANGUAGES
+def test_sentences_are_compared_as_a_whole_token_by_token_and_from_inside(server: Running, open_page: Opener, language: str) -> None:
+    with open_page(server, language) as shown:
+        shown.go("compare")
+        shown.page.fill("#compare-texts", "the cat was sleeping\nthe dog was sleeping\n\n비가 온다")
+        table = shown.submit("compare", "#compare-out .heat")
+        assert table.locator("tbody td").all_inner_texts()[0] == "1.00"
+        assert table.locator("tbody td").count() == 9
+        table.locator("tbody tr:nth-child(1) td:nth-child(3) button").click()
+        tokens = shown.shown("#tokens-out .heat")
+        assert "sleep" in tokens.locator("tbody th").all_inner_texts()
+        assert shown.page.locator("#tokens-out h2").inner_text() == shown.words("compare.tokens")
+        table.locator("tbody tr:nth-child(3) th button").click()
+        inside = shown.shown("#tokens-out .plain").first
+        assert "[CLS]" in inside.inner_text()
+
+
+@LANGUAGES
+def test_keywords_are_marked_where_they_stand(server: Running, open_page: Opener, language: str) -> None:
+    with open_page(server, language) as shown:
+        shown.go("keywords")
+        assert shown.page.locator("#keywords-text").input_value() == shown.words("keywords.example")
+        text = "🌧 winter rain fell on the river; the river rose. 🌧 winter rain again"  # signs beyond 16 bits must not shift the marks
+        shown.page.fill("#keywords-text", text)
+        shown.page.fill("#keywords-top", "3")
+        assert shown.submit("keywords", ".highlighted").inner_text() == text
+        marks = shown.page.locator(".highlighted mark").all_inner_texts()
+        chips = [each.split("\n")[0] for each in shown.page.locator(".keywords button").all_inner_texts()]
+        assert len(chips) == 3
+        assert all(any(mark in chip for chip in chips) for mark in marks)
+        shown.page.locator(".keywords button").first.focus()
+        assert shown.page.locator("mark.lit").first.inner_text() in chips[0]
+
+
+@LANGUAGES
+def test_topics_and_clusters_of_a_library_of_pasted_texts_and_of_a_file(
+    server: Running, open_page: Opener, csv_file: Path, language: str
+) -> None:
+    with open_page(server, language) as shown:
+        page, panel = shown.page, shown.go("groups")
+        page.select_option("#groups-method", "kmeans")
+        page.fill("#groups-number", "4")
+        assert 1 <= shown.submit("groups", ".group").count() <= 4
+        panel.locator(".group details summary").first.click()
+        assert panel.locator(".group details[open] .texts li").count() > 3
+        page.select_option("#groups-kind", "clusters")
+        panel.locator("[value=own]").check()
+        page.fill("#groups-form textarea", TEXTS)
+        page.fill("#groups-number", "3")
+        page.click("#groups-form button.main")
+        shown.until("document.querySelectorAll('.group').length === 3")
+        panel.locator("input[type=file]").set_input_files(csv_file)
+        shown.until("document.querySelector('#groups-form textarea').value.split('\\n').length === 40")
+        assert page.locator("#groups-form textarea").input_value().startswith("the cat was on train 0\n")
+
+
+@LANGUAGES
+@pytest.mark.parametrize("colour", ["clusters", "topics"])
+def test_the_map_is_drawn_searched_and_pointed_at(server: Running, open_page: Opener, language: str, colour: str) -> None:
+    with open_page(server, language) as shown:
+        page = shown.page
+        shown.go("map")
+        page.select_option("#map-colour", colour)
+        page.fill("#map-number", "5")
+        canvas = shown.submit("map", "canvas#map")
+        assert 1 <= page.locator("#legend button").count() <= 6
+        page.fill("#seek", "비")
+        shown.until("document.querySelector('#found').textContent.includes('/ 240')")
+        page.fill("#seek", "")
+        box = canvas.bounding_box()
+        for step in range(40):  # some dot lies on the way across
+            page.mouse.move(box["x"] + box["width"] * (step + 1) / 41, box["y"] + box["height"] / 2)
+            if page.locator("#tip").is_visible():
+                break
+        assert "-" in page.locator("#tip b").inner_text()
+        inked = "c => [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data].filter((v, i) => i % 4 === 3 && v).length"
+        assert canvas.evaluate(inked) > 500
+
+
+@LANGUAGES
+def test_a_file_becomes_a_library_that_can_be_searched_and_deleted(
+    server: Running, open_page: Opener, csv_file: Path, language: str
+) -> None:
+    with open_page(server, language) as shown:
+        page = shown.page
+        shown.go("upload")
+        page.set_input_files("#upload-file", csv_file)
+        assert page.locator("#upload-name").input_value() == "our-trains"
+        done = shown.submit("upload", ".fine").inner_text()
+        assert "40" in done
+        assert "our-trains" in done
+        page.click("#upload-out button.main")
+        page.fill("#query", "train 7")
+        page.fill("#where", "kind = 'pets'")
+        page.press("#query", "Enter")
+        assert "the cat was on train" in shown.shown(".hit .text").first.inner_text()
+        shown.go("upload")
+        delete = page.locator(".libraries .chip", has_text=shown.words("upload.delete"))
+        delete.click()
+        page.locator(".libraries .danger").click()
+        shown.until("!document.querySelector('.libraries').textContent.includes('our-trains')")

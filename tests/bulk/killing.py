@@ -1,0 +1,74 @@
+"""Jobs in processes of their own, to be killed: the command line as it is used, and its workers found by their process ids."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+
+class Run:
+    """One run of `munjang bulk`."""
+
+    def __init__(self, source: Path, output: Path, model: Path, *, shard_rows: int, dask: bool, workers: int = 2) -> None:
+        self.output = output
+        arguments = ["bulk", str(source), "-o", str(output), "--model", str(model), "--shard-rows", str(shard_rows), "--resume", "--json"]
+        arguments += ["--workers", str(workers), *(["--dask", "local"] if dask else [])]
+        self._mark = "spawn_main" if dask else "munjang.bulk.worker"
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "munjang.cli.main", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    @property
+    def done(self) -> int:
+        """Shards that have a receipt."""
+        folder = self.output / "receipts"
+        return len(list(folder.glob("part-*.json"))) if folder.is_dir() else 0
+
+    @property
+    def ended(self) -> bool:
+        return self.process.poll() is not None
+
+    def wait_for(self, shards: int, *, seconds: float = 240) -> None:
+        """Wait until so many shards are done, or the run has ended."""
+        limit = time.monotonic() + seconds
+        while self.done < shards and not self.ended:
+            assert time.monotonic() < limit, "the run hangs"
+            time.sleep(0.02)
+
+    def workers(self) -> list[int]:
+        try:
+            below = psutil.Process(self.process.pid).children(recursive=True)
+            return [each.pid for each in below if self._mark in " ".join(each.cmdline())]
+        except psutil.Error:
+            return []
+
+    def kill_a_worker(self) -> bool:
+        """Kill one worker, and say whether there was one."""
+        for pid in self.workers()[:1]:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                return False
+            return True
+        return False
+
+    def kill(self) -> None:
+        """Kill the run itself, and wait until its workers have noticed."""
+        left = self.workers()
+        self.process.kill()
+        self.process.communicate()
+        limit = time.monotonic() + 60
+        while any(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE for pid in left):
+            assert time.monotonic() < limit, "workers outlive the run"
+            time.sleep(0.05)
+
+    def finish(self) -> tuple[int, str]:
+        """Wait for the end; return exit code and messages."""
+        _, messages = self.process.communicate(timeout=300)
+        return self.process.returncode, messages

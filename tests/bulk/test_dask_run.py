@@ -1,0 +1,144 @@
+"""The same job on a Dask cluster: the same bytes; errors that are told; nobody else can reach it."""
+
+from __future__ import annotations
+
+import json
+import socket
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.bulk.conftest import digest, sentences
+
+pytest.importorskip("pyarrow")
+distributed = pytest.importorskip("distributed")
+
+from munjang.bulk.dask_cluster import check_address, connected  # noqa: E402 - needs distributed
+from munjang.bulk.dask_run import run_dask  # noqa: E402
+from munjang.bulk.local_run import Work  # noqa: E402
+from munjang.bulk.plan import plan_shards  # noqa: E402
+from munjang.bulk.run import describe  # noqa: E402
+from munjang.bulk.settings import BulkSettings  # noqa: E402
+from munjang.errors import FolderError, InputError, MunjangError, UsageError  # noqa: E402
+from munjang.limits import usable_cores  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def client():
+    """A cluster of processes, shared by the tests of this file."""
+    with connected("local", workers=min(2, usable_cores()), threads=1) as client:
+        yield client
+
+
+def work_for(news, output, model, **settings) -> tuple[Work, list]:
+    job = describe([str(news)], model, BulkSettings(**{"shard_rows": 20, "keep_text": True, **settings}))
+    return Work(job, str(output), 1), list(plan_shards(job.inputs, job.settings))
+
+
+def test_the_output_is_byte_equal_to_the_local_one(tmp_path, news, encode, client, tiny_bert_folder):
+    here = encode(news, tmp_path / "here")
+    there = encode(news, tmp_path / "there", dask=client.scheduler.address)
+    assert digest(there) == digest(here)
+
+
+def test_nothing_listens_beyond_this_machine(client):
+    psutil = pytest.importorskip("psutil")
+    own = psutil.Process()
+    listening = [each for process in (own, *own.children(recursive=True)) for each in process.net_connections() if each.status == "LISTEN"]
+    assert listening
+    assert {each.laddr.ip for each in listening if each.family == socket.AF_INET} == {"127.0.0.1"}
+    assert not [each for each in listening if each.family == socket.AF_INET6 and each.laddr.ip != "::1"]
+
+
+def test_only_receipts_come_back(tmp_path, news, client, tiny_bert_folder):
+    work, specs = work_for(news, tmp_path, tiny_bert_folder)
+    receipts = []
+    run_dask(work, specs, client=client, done=receipts.append)
+    assert sorted(receipt.shard for receipt in receipts) == [0, 1, 2, 3, 4]
+    assert all(len(str(receipt)) < 1_000 for receipt in receipts)
+
+
+def test_a_problem_is_told_with_its_shard(tmp_path, news, client, tiny_bert_folder):
+    work, specs = work_for(news, tmp_path, tiny_bert_folder)
+    (tmp_path / "vectors").write_text("in the way")
+    with pytest.raises(MunjangError, match="shard 0, news.jsonl from 0 to"):
+        run_dask(work, specs[:1], client=client, done=print)
+
+
+def test_another_model_on_a_worker_is_refused(tmp_path, news, client, tiny_bert_folder):
+    work, specs = work_for(news, tmp_path, tiny_bert_folder)
+    wrong = replace(work, job=replace(work.job, model=replace(work.job.model, fingerprint="0" * 64)))
+    with pytest.raises(FolderError, match="put the same model folder on every machine"):
+        run_dask(wrong, specs, client=client, done=print)
+
+
+def test_a_cluster_without_workers_is_given_up(tmp_path, news, tiny_bert_folder):
+    work, specs = work_for(news, tmp_path, tiny_bert_folder)
+    free = {"dashboard_address": "127.0.0.1:0"}
+    cluster = distributed.LocalCluster(
+        n_workers=0, processes=False, protocol="tcp://", host="127.0.0.1", dashboard_address=None, scheduler_kwargs=free, scheduler_port=0
+    )
+    with (
+        cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+        pytest.raises(MunjangError, match=r"no worker since 0 seconds\n"),
+    ):
+        run_dask(work, specs, client=client, done=print, no_workers_seconds=0.3)
+
+
+@pytest.mark.parametrize("address", ["tcp://10.0.0.5:8786", "scheduler:8786", "tcp://127.0.0.1.example:8786", "ucx://10.0.0.5:1"])
+def test_an_address_on_a_network_needs_tls(address):
+    with pytest.raises(UsageError, match="nor encrypted"):
+        check_address(address)
+
+
+def test_a_scheduler_that_is_not_there_is_told(monkeypatch):
+    monkeypatch.setattr("munjang.bulk.dask_cluster._SECONDS", 1)
+    with pytest.raises(MunjangError, match="there is no Dask scheduler"), connected("tcp://127.0.0.1:9", workers=1, threads=1):
+        pass
+
+
+def test_encode_dask_gives_the_right_meta_and_vectors(client, tiny_bert_folder, tmp_path):
+    pandas, frames = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    from munjang.bulk.dask_frame import encode_dask
+    from munjang.models.sentence_encoder import SentenceEncoder
+
+    texts = sentences(40)
+    frame = frames.from_pandas(pandas.DataFrame({"text": texts, "n": range(40)}), npartitions=3)
+    lazy = encode_dask(frame, "text", model=tiny_bert_folder)
+    with client.as_current():
+        found = lazy.compute()
+        lazy.to_parquet(tmp_path / "out", write_index=False)
+    assert list(lazy.columns) == ["text", "n", "vector"]
+    assert found.dtypes.to_dict() == lazy.dtypes.to_dict()
+    expected = SentenceEncoder.load(tiny_bert_folder).encode(texts)
+    np.testing.assert_allclose(np.stack(found["vector"].to_list()), expected, atol=2e-6)
+    dataset = pytest.importorskip("pyarrow.dataset").dataset(tmp_path / "out")
+    assert str(dataset.schema.field("vector").type).startswith("fixed_size_list")
+    with pytest.raises(InputError, match="no column 'body'"):
+        encode_dask(frame, "body", model=tiny_bert_folder)
+
+
+def test_pairs_on_a_cluster_are_those_of_mine(tmp_path, news, encode, client):
+    from munjang.analyze.pairs import mine
+    from munjang.bulk.output import open_output
+    from munjang.bulk.pair_blocks import SAME, mine_output
+
+    output = encode(news, tmp_path / "out")
+    blocks = list(open_output(output).blocks())
+    ids = [id for block in blocks for id in block.ids]
+    mined = mine(np.concatenate([block.vectors_ND for block in blocks]), threshold=0.5, top=10_000)
+    expected = {(ids[pair.a], ids[pair.b]): pair.score for pair in mined.pairs if pair.score < SAME - 1e-6}
+    here = mine_output(str(output), threshold=0.5)
+    there = mine_output(str(output), threshold=0.5, client=client)
+    assert there == here
+    found = {(pair.a, pair.b): pair.score for pair in here.pairs}
+    assert expected.keys() - found.keys() == set()
+    for pair, score in expected.items():
+        assert found[pair] == pytest.approx(score, abs=2e-6)
+    assert here.same > 0
+    assert not here.cut
+    best = mine_output(str(output), threshold=0.5, top=5)
+    assert best.pairs == here.pairs[:5]
+    assert best.cut
+    assert json.dumps(best.pairs)

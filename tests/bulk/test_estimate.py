@@ -1,0 +1,39 @@
+"""The estimate is arithmetic over what was measured."""
+
+from __future__ import annotations
+
+import pytest
+from tests.bulk.conftest import write_jsonl
+
+from munjang.bulk.estimate import EFFICIENCY, estimate
+from munjang.bulk.settings import BulkSettings
+from munjang.errors import InputError, UsageError
+
+
+def test_hours_shards_and_disk_follow_from_rate_and_rows(tmp_path, tiny_bert_folder):
+    source = write_jsonl(tmp_path / "a.jsonl", 200)
+    found = estimate([str(source)], model=str(tiny_bert_folder), rows=1_000_000, workers=10)
+    assert found.rows == 1_000_000
+    assert found.shards == 62
+    assert found.sample == 200
+    assert found.hours == pytest.approx(1e6 / (found.rows_per_second * 10 * EFFICIENCY) / 3600, rel=0.01)
+    assert found.worker_hours == pytest.approx(1e6 / found.rows_per_second / 3600, rel=0.01)
+    assert found.bytes_by_precision["float32"] - found.bytes_by_precision["float16"] == 1_000_000 * 32 * 2
+    assert found.output_bytes == found.bytes_by_precision["float32"]
+    assert 0 < found.tokens_per_text < 24
+    assert found.input_bytes == pytest.approx(source.stat().st_size * 5_000, rel=0.01)
+
+
+def test_rows_are_guessed_from_the_size_of_the_files(tmp_path, tiny_bert_folder):
+    source = write_jsonl(tmp_path / "a.jsonl", 300)
+    assert estimate([str(source)], model=str(tiny_bert_folder)).rows == 300
+
+
+def test_an_input_without_rows_cannot_be_measured(tmp_path, tiny_bert_folder):
+    (tmp_path / "a.txt").write_text("")
+    with pytest.raises(InputError, match="no rows"):
+        estimate([str(tmp_path / "a.txt")], model=str(tiny_bert_folder))
+    with pytest.raises(UsageError, match="workers is 0"):
+        estimate([str(tmp_path / "a.txt")], model=str(tiny_bert_folder), workers=0)
+    with pytest.raises(UsageError, match="shard_rows"):
+        estimate([str(tmp_path / "a.txt")], model=str(tiny_bert_folder), settings=BulkSettings(shard_rows=0))

@@ -1,0 +1,82 @@
+"""kill -9 of workers and of the run itself: the job ends, or --resume ends it, and the output is that of a run that nobody disturbed."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from tests.bulk.conftest import digest, write_jsonl
+
+from munjang.bulk.output import open_output
+from munjang.limits import usable_cores
+
+psutil = pytest.importorskip("psutil")
+pytest.importorskip("pyarrow")
+from tests.bulk.killing import Run  # noqa: E402 - needs psutil
+
+pytestmark = pytest.mark.skipif(usable_cores() < 2, reason="needs two cores")
+CREWS = pytest.mark.parametrize("dask", [False, True], ids=["local", "dask"])
+
+
+def check(output, clean, rows: int) -> None:
+    assert digest(output) == digest(clean)
+    opened = open_output(output)
+    assert opened.check() == []
+    ids = [id for block in opened.blocks() for id in block.ids]
+    assert ids == [f"r{number}" for number in range(rows)]
+    assert not list(output.glob("**/.*.part"))
+
+
+@CREWS
+def test_a_job_survives_kills_of_workers_and_of_itself(tmp_path, encode, tiny_bert_folder, dask):
+    if dask:
+        pytest.importorskip("distributed")
+    source = write_jsonl(tmp_path / "news.jsonl", 400)
+    clean = encode(source, tmp_path / "clean", shard_rows=10, keep_text=False)
+
+    def start() -> Run:
+        return Run(source, tmp_path / "out", tiny_bert_folder, shard_rows=10, dask=dask)
+
+    run = start()
+    run.wait_for(3)
+    assert run.kill_a_worker()
+    run.wait_for(9)
+    run.kill()
+    assert 9 <= run.done < len(json.loads((clean / "manifest.json").read_text())["receipts"])
+    run = start()
+    run.wait_for(run.done + 2)
+    run.kill_a_worker()
+    code, messages = run.finish()
+    assert code == 0, messages
+    check(tmp_path / "out", clean, 400)
+
+
+@pytest.mark.slow
+@CREWS
+def test_a_job_of_200_shards_survives_20_kills_of_workers_and_5_of_itself(tmp_path, encode, tiny_bert_folder, dask):
+    if dask:
+        pytest.importorskip("distributed")
+    source = write_jsonl(tmp_path / "news.jsonl", 2_000)
+    clean = encode(source, tmp_path / "clean", shard_rows=10, keep_text=False)
+    chance = random.Random(7)
+    deeds = ["worker"] * 20 + ["run"] * 5
+    chance.shuffle(deeds)
+    runs = 1
+    run = Run(source, tmp_path / "out", tiny_bert_folder, shard_rows=10, dask=dask)
+    for place, deed in enumerate(deeds, start=1):
+        run.wait_for(place * 6)
+        if run.ended:  # a run that gave up, which it may; --resume goes on
+            runs += 1
+            run = Run(source, tmp_path / "out", tiny_bert_folder, shard_rows=10, dask=dask)
+        if deed == "worker":
+            while not run.kill_a_worker():
+                assert not run.ended
+        else:
+            run.kill()
+            runs += 1
+            run = Run(source, tmp_path / "out", tiny_bert_folder, shard_rows=10, dask=dask)
+    code, messages = run.finish()
+    assert code == 0, messages
+    assert runs >= 6
+    check(tmp_path / "out", clean, 2_000)

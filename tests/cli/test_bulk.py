@@ -1,0 +1,120 @@
+"""`munjang bulk`, and what other commands do with its folder: docs/bulk.md, line by line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.doc_pages import run_lines, write_shown_files
+
+from munjang.models import registry
+
+pytest.importorskip("pyarrow")
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/bulk.md"
+Munjang = Callable[..., Any]
+
+
+@pytest.fixture
+def folder(tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The page's files in the current folder, and a tiny model as the default one."""
+    tiny = registry.Found("tiny", tiny_bert_folder, "package")
+    monkeypatch.setattr(registry, "_default", lambda: tiny)
+    monkeypatch.setattr("munjang.library.opening.best_analyser", lambda *, noted=False: "bigrams")
+    monkeypatch.chdir(tmp_path)
+    write_shown_files(PAGE, tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+def test_every_line_and_block_works(munjang: Munjang, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("distributed")
+    assert run_lines(PAGE, munjang) >= 9
+    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL):
+        exec(block, {})
+    assert "4 0\n['a', 'b', 'c', 'd'] (4, 32)" in capsys.readouterr().out
+
+
+def test_a_library_takes_the_vectors_without_encoding_again(folder: Path, munjang: Munjang, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert munjang("bulk", "news.csv", "-o", "vectors", "--keep-text", "--shard-rows", "2", "--workers", "1").code == 0
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a text was encoded again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("munjang.cli.watched.Watched.encode", refuse)
+        report = munjang("add", "news.db", "vectors", "--json").json
+    assert (report["added"], report["documents"]) == (4, 4)
+    assert munjang("add", "plain.db", "news.csv").code == 0
+    both = [munjang("search", library, "raining since morning", "--json").json for library in ("news.db", "plain.db")]
+    assert [hit["id"] for hit in both[0]] == [hit["id"] for hit in both[1]]
+    assert [hit["score"] for hit in both[0]] == pytest.approx([hit["score"] for hit in both[1]], abs=1e-5)
+
+
+@pytest.mark.usefixtures("folder")
+def test_vectors_that_a_library_cannot_take_are_refused(munjang: Munjang) -> None:
+    for name, options, message in (
+        ("bare", [], "without texts"),
+        ("small", ["--keep-text", "--precision", "int8"], "its precision is int8, the library's is float32"),
+        ("narrow", ["--keep-text", "--dimensions", "8"], "its dimension is 8, the library's is 32"),
+    ):
+        assert munjang("bulk", "news.csv", "-o", name, "--workers", "1", *options).code == 0
+        refused = munjang("add", "news.db", name)
+        assert refused.code == 2
+        assert message in refused.err
+
+
+def test_rejected_rows_are_noted_and_a_changed_call_is_refused(folder: Path, munjang: Munjang) -> None:
+    (folder / "bad.jsonl").write_text('{"text": "rain"}\n{broken\n')
+    done = munjang("bulk", "bad.jsonl", "-o", "out", "--workers", "1", "--json", "--merge", "all.parquet")
+    assert done.code == 0
+    assert "1 rows could not be used; out/rejected.jsonl says which and why" in done.err
+    assert (done.json["rows"], done.json["rejected"], len(done.json["merged_sha256"])) == (1, 1, 64)
+    assert json.loads((folder / "out/rejected.jsonl").read_text())["line"] == 2
+    again = munjang("bulk", "bad.jsonl", "-o", "out", "--workers", "1")
+    assert (again.code, "--resume" in again.err) == (2, True)
+    changed = munjang("bulk", "bad.jsonl", "-o", "out", "--workers", "1", "--resume", "--normalize")
+    assert changed.code == 2
+    assert "normalize: False then, True now" in changed.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_calls_that_make_no_sense_are_refused(munjang: Munjang) -> None:
+    assert munjang("bulk", "news.csv").code == 2
+    assert munjang("bulk", "none.csv", "-o", "out").code == 3
+    assert "nor encrypted" in munjang("bulk", "news.csv", "-o", "out", "--dask", "tcp://10.0.0.1:8786").err
+    assert munjang("bulk", "news.csv", "-o", "other", "--workers", "1").code == 0
+    refused = munjang("pairs", "other", "--groups")
+    assert (refused.code, "gives pairs only" in refused.err) == (2, True)
+
+
+def test_the_bar_says_shards_bytes_and_rate(folder: Path, tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+
+    from munjang.bulk.job import Receipt
+    from munjang.bulk.plan import plan_shards
+    from munjang.bulk.run import describe
+    from munjang.bulk.settings import BulkSettings
+    from munjang.cli.bulk_progress import bulk_progress
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr", terminal)
+    job = describe(["news.csv"], tiny_bert_folder, BulkSettings(shard_rows=2))
+    specs = list(plan_shards(job.inputs, job.settings))
+    with bulk_progress() as watch:
+        assert watch is not None
+        advance = watch(job, specs)
+        for spec in specs:
+            advance(spec, Receipt(spec.number, 2, 0, 2, 2, 9, 0, 0.1, ()), spec.number == 0)
+    assert "2/2 shards  170 bytes of 170 bytes" in terminal.getvalue()
+    assert "rows/s" in terminal.getvalue()

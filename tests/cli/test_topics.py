@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.analyze.topics.conftest import made
+from tests.cli.doc_pages import run_lines, write_shown_files
+
+from munjang.models import registry
+
+ROOT = Path(__file__).parents[2]
+COLLECTION = made(15)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    with (tmp_path / "texts.csv").open("w", encoding="utf-8", newline="") as stream:
+        rows = csv.writer(stream)
+        rows.writerow(["id", "text", "year", "kind"])
+        rows.writerows(
+            [f"d{row}", text, 2000 + row % 5, kind] for row, (text, kind) in enumerate(zip(COLLECTION.texts, COLLECTION.truth, strict=True))
+        )
+    np.save(tmp_path / "vectors.npy", COLLECTION.vectors)
+    return tmp_path
+
+
+def fitted(munjang: Callable[..., Any], files: Path, *more: str) -> Any:
+    outcome = munjang("topics", files / "texts.csv", "--vectors", files / "vectors.npy", "-o", files / "model", "--json", *more)
+    assert outcome.code == 0, outcome.err
+    return outcome.json
+
+
+def test_saved_topics_assign_the_texts_as_they_were_fitted(munjang: Callable[..., Any], files: Path) -> None:
+    facts = fitted(munjang, files)
+    assert len(facts["topics"]) == 4
+    assert facts["outlier_share"] <= 0.1
+    answer = munjang("topics", "assign", files / "model", files / "texts.csv", "--vectors", files / "vectors.npy", "--json").json
+    sizes = {topic["id"]: sum(row["topic"] == topic["id"] for row in answer) for topic in facts["topics"]}
+    assert sizes == {topic["id"]: topic["size"] for topic in facts["topics"]}
+    assert answer[0]["id"] == "d0"
+
+
+def test_time_and_class_stand_in_json_and_report(munjang: Callable[..., Any], files: Path) -> None:
+    page = files / "page.html"
+    facts = fitted(munjang, files, "--time-column", "year", "--class-column", "kind", "--html", str(page))
+    assert [each["name"] for each in facts["over_time"]] == ["2000", "2001", "2002", "2003", "2004"]
+    assert [each["name"] for each in facts["per_class"]] == ["0", "1", "2", "3"]
+    written = page.read_text(encoding="utf-8")
+    assert all(f"<h2>{heading}</h2>" in written for heading in ("Map", "Topics", "Hierarchy", "Over time", "Per class"))
+
+
+def test_merge_split_outliers_and_rename_change_the_folder(munjang: Callable[..., Any], files: Path) -> None:
+    fitted(munjang, files)
+    assert len(munjang("topics", "merge", files / "model", "0", "1", "--json").json["topics"]) == 3
+    assert len(munjang("topics", "split", files / "model", "0", "--json").json["topics"]) == 4
+    assert munjang("topics", "outliers", files / "model", "0", "--json").json["outliers"] == 0
+    assert munjang("topics", "rename", files / "model", "0", "first", "--json").json["topics"][0]["id"] >= 0
+    shown = munjang("topics", "show", files / "model", "0", "--json").json
+    assert shown["name"] == "first"
+
+
+def test_what_is_wrong_is_said(munjang: Callable[..., Any], files: Path) -> None:
+    fitted(munjang, files)
+    for arguments, code, said in (
+        (("topics", "show", files), 3, "topics.json"),
+        (("topics", "show", files / "model", "99"), 2, "there is none"),
+        (("topics", "merge", files / "model"), 2, "--to"),
+        (("topics", files / "texts.csv", "--time-column", "jear", "--vectors", files / "vectors.npy"), 3, "year"),
+        (("topics", "find", files / "model", "rain"), 2, "--model"),
+        (("topics", files / "texts.csv", "--html", "page.pdf"), 2, ".html"),
+    ):
+        outcome = munjang(*arguments)
+        assert outcome.code == code, outcome.err
+        assert said in outcome.err
+
+
+def test_every_line_and_block_of_the_page_works(
+    munjang: Callable[..., Any], tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny = registry.Found("all-MiniLM-L6-v2", tiny_bert_folder, "package")
+    monkeypatch.setattr(registry, "_in_package", lambda name: tiny if name == tiny.name else None)
+    monkeypatch.setattr(registry, "_default", lambda: tiny)
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs/topics.md"
+    write_shown_files(page, tmp_path)
+    text = page.read_text(encoding="utf-8")
+    (tmp_path / "news.csv").write_text(re.search(r"```csv\n(date.*?)```", text, flags=re.DOTALL).group(1), encoding="utf-8")
+    assert run_lines(page, munjang) >= 15
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+        exec(block, {})
+    assert "True" in capsys.readouterr().out

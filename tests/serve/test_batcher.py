@@ -1,0 +1,172 @@
+"""The queue and its threads, with work that can be held back."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pydantic", reason="the extra serve is not installed")
+
+from munjang.limits import LIMITS, SERVE_LIMITS
+from munjang.serve.batcher import Batcher
+from munjang.serve.refusals import Disconnected, Overloaded
+
+
+class Work:
+    """A lane that says what it saw, can be held back, and fails on "bad"."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[Any]] = []
+        self.free = threading.Event()
+        self.free.set()
+        self.started = threading.Event()
+
+    def run(self, items: Sequence[Any], /) -> list[Any]:
+        self.started.set()
+        self.free.wait(10)
+        self.batches.append(list(items))
+        if "bad" in items:
+            raise ValueError("bad")
+        return [f"{item}!" for item in items]
+
+
+@pytest.fixture
+def work() -> Work:
+    return Work()
+
+
+@pytest.fixture
+def batcher() -> Iterator[Batcher]:
+    made = Batcher(threads=1, limits=replace(SERVE_LIMITS, waiting_tokens=100, waiting_texts=20))
+    yield made
+    made.stop()
+
+
+def held(batcher: Batcher, work: Work) -> Any:
+    """Let the only thread work on something until `work.free` is set."""
+    work.free.clear()
+    work.started.clear()
+    ticket = batcher.submit_waiting(work, ["first"], [1], patient=False)
+    assert work.started.wait(10)
+    return ticket
+
+
+def test_rows_come_back_in_their_places(batcher: Batcher, work: Work) -> None:
+    ticket = batcher.submit_waiting(work, ["a", "b", "c"], [3, 9, 3], patient=False)
+    assert ticket.wait() == ["a!", "b!", "c!"]
+
+
+def test_what_waits_together_runs_together(batcher: Batcher, work: Work) -> None:
+    first = held(batcher, work)
+    tickets = [batcher.submit_waiting(work, [name], [2], patient=False) for name in "abc"]
+    work.free.set()
+    assert [ticket.wait() for ticket in [first, *tickets]] == [["first!"], ["a!"], ["b!"], ["c!"]]
+    assert [sorted(batch) for batch in work.batches] == [["first"], ["a", "b", "c"]]
+
+
+def test_a_full_queue_refuses_at_once_and_takes_again_when_it_is_empty(batcher: Batcher, work: Work) -> None:
+    first = held(batcher, work)
+    waiting = batcher.submit_waiting(work, ["long"], [100], patient=False)
+    with pytest.raises(Overloaded, match="100 tokens") as refused:
+        batcher.submit_waiting(work, ["more"], [1], patient=False)
+    assert refused.value.retry_after >= 1
+    assert refused.value.http_status == 429
+    work.free.set()
+    assert [first.wait(), waiting.wait()] == [["first!"], ["long!"]]
+    assert batcher.submit_waiting(work, ["more"], [1], patient=False).wait() == ["more!"]
+
+
+def test_n_texts_need_the_room_of_n_requests(batcher: Batcher, work: Work) -> None:
+    first = held(batcher, work)
+    for number in range(15):
+        batcher.submit_waiting(work, [number], [1], patient=False)
+    with pytest.raises(Overloaded, match="20 texts"):
+        batcher.submit_waiting(work, list(range(6)), [1] * 6, patient=False)
+    batcher.submit_waiting(work, list(range(5)), [1] * 5, patient=False)
+    work.free.set()
+    first.wait()
+
+
+def test_a_patient_one_waits_for_room(batcher: Batcher, work: Work) -> None:
+    first = held(batcher, work)
+    batcher.submit_waiting(work, ["long"], [100], patient=False)
+    found: list[Any] = []
+    waiting = threading.Thread(target=lambda: found.append(batcher.submit_waiting(work, ["late"], [1], patient=True).wait()))
+    waiting.start()
+    assert not found
+    work.free.set()
+    waiting.join(10)
+    assert found == [["late!"]]
+    first.wait()
+
+
+def test_a_dropped_ticket_is_never_computed(batcher: Batcher, work: Work) -> None:
+    first = held(batcher, work)
+    gone = batcher.submit_waiting(work, ["gone"], [5], patient=False)
+    gone.drop()
+    work.free.set()
+    first.wait()
+    assert batcher.submit_waiting(work, ["after"], [1], patient=False).wait() == ["after!"]
+    assert "gone" not in [item for batch in work.batches for item in batch]
+    with pytest.raises(Disconnected):
+        gone.wait()
+    assert (batcher.waiting_texts, batcher.waiting_tokens) == (0, 0)
+
+
+def test_an_error_stays_with_its_text(batcher: Batcher, work: Work) -> None:
+    first = held(batcher, work)
+    good, bad = (batcher.submit_waiting(work, [name], [2], patient=False) for name in ("good", "bad"))
+    work.free.set()
+    first.wait()
+    assert good.wait() == ["good!"]
+    with pytest.raises(ValueError, match="bad"):
+        bad.wait()
+
+
+def test_batches_keep_to_the_token_budget(work: Work) -> None:
+    batcher = Batcher(threads=1, limits=replace(SERVE_LIMITS, waiting_tokens=10**6))
+    first = held(batcher, work)
+    half = LIMITS.batch_tokens // 2
+    ticket = batcher.submit_waiting(work, list(range(10)), [half] * 10, patient=False)
+    work.free.set()
+    first.wait()
+    assert ticket.wait() == [f"{number}!" for number in range(10)]
+    assert max(map(len, work.batches)) <= 2
+    batcher.stop()
+
+
+def test_the_oldest_text_is_always_in_the_next_batch(work: Work) -> None:
+    batcher = Batcher(threads=1, limits=replace(SERVE_LIMITS, waiting_tokens=10**6))
+    first = held(batcher, work)
+    old = batcher.submit_waiting(work, ["old"], [400], patient=False)
+    crowd = batcher.submit_waiting(work, list(range(60)), [30] * 60, patient=False)
+    work.free.set()
+    first.wait(), old.wait(), crowd.wait()
+    assert "old" in work.batches[1]
+    batcher.stop()
+
+
+def test_stopping_finishes_what_is_queued(work: Work) -> None:
+    batcher = Batcher(threads=2)
+    tickets = [batcher.submit_waiting(work, [number], [1], patient=False) for number in range(50)]
+    batcher.stop()
+    assert [ticket.wait() for ticket in tickets] == [[f"{number}!"] for number in range(50)]
+
+
+def test_coroutines_wait_for_their_tickets(batcher: Batcher, work: Work) -> None:
+    async def ask(name: str) -> list[Any]:
+        ticket = batcher.submit(work, [name], [1], loop=asyncio.get_running_loop())
+        assert ticket.future is not None
+        return await ticket.future
+
+    async def all_of_them() -> list[Any]:
+        return await asyncio.gather(*(ask(name) for name in ("a", "b", "bad")), return_exceptions=True)
+
+    a, b, bad = asyncio.run(all_of_them())
+    assert [a, b] == [["a!"], ["b!"]]
+    assert isinstance(bad, ValueError)

@@ -1,0 +1,78 @@
+"""Noun phrases stand verbatim in the text and end in a noun."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from munjang.text.phrases import end_in_nouns, noun_phrases, nouns, sentences
+from munjang.text.tagging import tagger
+from munjang.text.unicode import clean
+
+BILL = "국회의원의 수당 등에 관한 법률은 AI반도체산업을 육성하고 경제적 지원을 2025년까지 늘리려는 것임."
+
+
+def phrases(text: str, **options) -> list[str]:
+    return [span.text for span in next(noun_phrases([text], **options))]
+
+
+def test_korean_phrases_lose_particles_and_leave_out_verbs():
+    pytest.importorskip("kiwipiepy")
+    assert phrases(BILL) == ["국회의원", "수당", "법률", "AI반도체산업", "경제적 지원", "지원"]
+    assert [span.text for span in next(nouns(["달리는 자동차를 보았다"]))] == ["자동차"]
+
+
+def test_a_phrase_has_as_many_words_as_asked_for():
+    by = tagger("plain")
+    assert phrases("heavy winter rain", words=(2, 2), by=by) == ["heavy winter", "winter rain"]
+    assert phrases("heavy winter rain", words=(3, 3), by=by) == ["heavy winter rain"]
+    assert phrases("rain, snow", words=(2, 2), by=by) == []
+    assert phrases("rain\nsnow", words=(2, 2), by=by) == []
+
+
+def test_stop_words_end_a_phrase_and_hyphens_join():
+    assert phrases("state-of-the-art model of the rain", by=tagger("plain")) == [
+        "state-of-the-art",
+        "state-of-the-art model",
+        "model",
+        "rain",
+    ]
+
+
+def test_a_particle_that_the_text_hid_shows_when_a_phrase_is_read_alone():
+    pytest.importorskip("kiwipiepy")
+    assert end_in_nouns(["겨울 날씨", "겨울에", "", "rain"]) == [True, False, False, True]
+
+
+def test_without_an_analyser_korean_particles_are_guessed():
+    assert phrases("서울에서 지하철을 타는 사람들은 추위를 느낀다", by=tagger("plain"))[:2] == ["서울", "지하철"]
+
+
+@pytest.mark.parametrize("text", ["", " ", "…", "1,234", "은 는 이 가", "the of"])
+def test_texts_without_nouns_have_no_phrases(text):
+    assert phrases(text, by=tagger("plain")) == []
+
+
+WORDS = st.sampled_from(
+    ["겨울", "날씨가", "서울에서", "달린다", "rain", "The", "2025년", "-", "AI", "경제적", "지원을", ".", "\n", "😀", "ㅋㅋ"]
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(WORDS, max_size=12).map(" ".join))
+def test_phrases_are_verbatim_and_end_in_no_particle(text):
+    pytest.importorskip("kiwipiepy")
+    by = tagger()
+    ends = {m.end: m.tag for m in next(by.tag([text]))}
+    for span in next(noun_phrases([text], by=by)):
+        assert clean(text)[span.start : span.end] == span.text
+        assert not ends[span.end].startswith(("J", "E"))
+
+
+def test_sentences_keep_their_places():
+    text = "  It rains.  I stay at home! 비가 온다。나는 집에 있다"
+    found = sentences(text, by=tagger("plain"))
+    assert [span.text for span in found] == ["It rains.", "I stay at home!", "비가 온다。", "나는 집에 있다"]
+    assert all(text[span.start : span.end] == span.text for span in found)
+    assert sentences("", by=tagger("plain")) == []

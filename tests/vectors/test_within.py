@@ -1,0 +1,45 @@
+"""Pairs above a threshold: the ones that a whole matrix of cosines shows, each once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from munjang.vectors import within
+from munjang.vectors.within import visit_pairs_within
+
+
+def found(unit: np.ndarray, threshold: float, **options) -> dict[tuple[int, int], float]:
+    pairs: dict[tuple[int, int], float] = {}
+
+    def visit(a, b, score):
+        for pair in zip(a.tolist(), b.tolist(), score.tolist(), strict=True):
+            assert pair[:2] not in pairs
+            pairs[pair[:2]] = pair[2]
+
+    visit_pairs_within(unit, threshold, visit, **options)
+    return pairs
+
+
+@pytest.mark.parametrize("smallest", [1, 10**9], ids=["bytes first", "float32 only"])
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("spread", [0.05, 0.6], ids=["crowded", "loose"])
+def test_every_pair_is_visited_once(monkeypatch, smallest, threads, spread):
+    monkeypatch.setattr(within, "SMALLEST", smallest)
+    random = np.random.default_rng(7)
+    centres = random.standard_normal((20, 32))
+    rows = centres[random.integers(0, 20, 2_500)] + spread * random.standard_normal((2_500, 32))
+    unit = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    scores = unit @ unit.T
+    threshold = 0.801
+    sure = {(int(a), int(b)) for a, b in zip(*np.nonzero(np.triu(scores >= threshold + 1e-5, 1)), strict=True)}
+    possible = {(int(a), int(b)) for a, b in zip(*np.nonzero(np.triu(scores >= threshold - 1e-5, 1)), strict=True)}
+    pairs = found(unit, threshold, threads=threads)
+    assert sure <= pairs.keys() <= possible
+    a, b = np.array(list(pairs)).T
+    np.testing.assert_allclose(list(pairs.values()), scores[a, b], atol=1e-6)
+
+
+def test_no_rows_have_no_pairs():
+    assert found(np.zeros((0, 4), dtype=np.float32), 0.5) == {}
+    assert found(np.ones((1, 4), dtype=np.float32) / 2, 0.5) == {}
