@@ -25,7 +25,7 @@ from munjang.serve.settings import Settings  # noqa: E402
 __all__ = ["make_reranker", "model", "reranker"]
 
 CHROMIUM = shutil.which("chromium")
-PATIENCE = 60_000
+PATIENCE = 30_000
 """Milliseconds: a busy machine is slow, not wrong."""
 
 Opener = Callable[..., Any]
@@ -125,7 +125,7 @@ def _watch(watched: Watched) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(model: SentenceEncoder, reranker: CrossEncoder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:  # noqa: F811
+def server(model: SentenceEncoder, reranker: CrossEncoder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A server that has nothing yet."""
     settings = Settings(data=tmp_path_factory.mktemp("libraries"), analyser="bigrams", limits=LIMITS)
     with running(settings, model, reranker) as started:

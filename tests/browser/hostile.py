@@ -66,7 +66,7 @@ _SCRIPTS = [
     f"';{DO};//",
     f'";{DO};//',
     f"\\';{DO};//",
-    f"\u2028{DO}//",
+    f"x\u2028{DO}//",
     '{"__proto__": {"hit": 1}}',
     f"&lt;script&gt;{DO}&lt;/script&gt;",
     f"&#60;img src=x onerror={DO}&#62;",

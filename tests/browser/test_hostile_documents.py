@@ -1,4 +1,4 @@
-"""Documents that try to become part of the page stay documents, in every panel: no dialog, no request, no script, and every sign of them shown."""
+"""Documents that try to become part of the page stay documents in every panel: no dialog, no request, no script, and all of them shown."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_files_and_errors_show_them_as_they_are(hostile: Running, open_page: Ope
         shown.go("upload")
         page.set_input_files("#upload-file", file)
         assert page.locator("#upload-chosen").inner_text() == file.name
-        page.fill("#upload-name", DOCUMENTS[0])
+        page.fill("#upload-name", DOCUMENTS[3])
         assert "name" in shown.submit("upload", ".problem").inner_text()
         shown.go("groups").locator("[value=own]").check()
         page.set_input_files("#groups-form input[type=file]", file)

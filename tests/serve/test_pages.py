@@ -61,5 +61,5 @@ def test_every_word_that_is_asked_for_exists_and_every_word_is_asked_for() -> No
     asked = set(re.findall(r'data-t(?:-\w+)?"?[=:] ?"([\w.]+)"', sources)) | set(re.findall(r'"([a-z_]+(?:\.[\w]+)+)"', sources)) & known
     asked |= set(re.findall(r'\bt\("([\w.]+)"', sources))
     assert asked <= known
-    families = {found for found in re.findall(r"\bt\(`([\w.]+\.)\$\{", sources)}
+    families = set(re.findall(r"\bt\(`([\w.]+\.)\$\{", sources))
     assert {key for key in known - asked if not any(key.startswith(family) for family in families)} == set()
