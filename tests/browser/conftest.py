@@ -25,7 +25,7 @@ from munjang.serve.settings import Settings  # noqa: E402
 __all__ = ["make_reranker", "model", "reranker"]
 
 CHROMIUM = shutil.which("chromium")
-PATIENCE = 30_000
+PATIENCE = 60_000
 """Milliseconds: a busy machine is slow, not wrong."""
 
 Opener = Callable[..., Any]

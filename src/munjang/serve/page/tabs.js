@@ -32,6 +32,12 @@ function show() {
     tab.setAttribute("aria-selected", String(on));
     tab.tabIndex = on ? 0 : -1;
     by(`panel-${names[at]}`).hidden = !on;
-    if (on) tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+    if (on) centre(tab);
   });
+}
+
+// Not scrollIntoView: it would move the place from which Tab goes on, past the skip link.
+function centre(tab) {
+  const list = tab.parentElement;
+  list.scrollLeft += tab.getBoundingClientRect().left - list.getBoundingClientRect().left - (list.clientWidth - tab.offsetWidth) / 2;
 }
