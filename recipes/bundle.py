@@ -1,4 +1,4 @@
-"""A finished model folder → the package: float16 weights, no training leftovers, and the SHA-256 of every file.
+"""A finished model folder → the package: float16 weights, no training leftovers, our own card, and the SHA-256 of every file.
 
 python recipes/bundle.py runs/ko-en-small/student ko-en-small
 """
@@ -16,7 +16,8 @@ from safetensors.numpy import load_file, save_file
 
 from munjang.models.registry import BUNDLED
 
-LEFT_OUT = ("training", "report.html", "distillation.json", "adaptation.json")
+HERE = Path(__file__).parent
+LEFT_OUT = ("training", "report.html", "manifest.json", "distillation.json", "adaptation.json", "README.md")
 LARGEST = 60_000_000
 
 
@@ -31,6 +32,7 @@ def main() -> None:
     shutil.copytree(chosen.folder, target, ignore=shutil.ignore_patterns(*LEFT_OUT))
     for weights in target.rglob("*.safetensors"):
         save_file({name: halved(array) for name, array in load_file(weights).items()}, weights, metadata={"format": "pt"})
+    shutil.copy(HERE / chosen.name / "CARD.md", target / "README.md")
     size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
     print(f"{chosen.name}: {size / 1e6:.1f} MB")
     if size > LARGEST:
