@@ -20,6 +20,7 @@ def test_arrows_go_from_tab_to_tab_and_the_address_follows(server: Running, open
             assert page.url.endswith(f"#{panel}")
             assert page.locator("[role=tabpanel]:visible").count() == 1
         page.keyboard.press("End")
+        page.locator("#panel-upload").wait_for()
         assert page.locator("#tab-upload").get_attribute("aria-selected") == "true"
         page.go_back()
         page.locator("#panel-search").wait_for()
