@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -25,6 +26,9 @@ HELD_OUT = 1_000
 SCORED = ("korsts/sts-train.tsv.gz", "klue-sts/klue_sts_train.csv.gz", "stsb-en/stsb-en-train.csv.gz")
 LONGEST = 600
 """Characters of a passage: about 256 pieces, what training reads of it."""
+
+CLOZE_BILLS, LONG_BILLS = 2_000, 1_500
+SENTENCE_END = re.compile(r"(?<=[.?!])\s+")
 
 Row = Sequence[str]
 
@@ -48,6 +52,8 @@ def main() -> None:
         "questions.tsv": (("a", "b"), same_questions(data)),
         "passages.tsv": (("question", "passage"), question_passages(data)),
         "bills.tsv": (("title", "text"), bill_titles(data)),
+        "cloze.tsv": (("sentence", "passage"), clozes(data)),
+        "long.tsv": (("text",), ((text,) for text in long_texts(data))),
         "sts.tsv": (("sentence1", "sentence2", "score"), scores(data)),
         "sts-crossed.tsv": (("sentence1", "sentence2", "score"), crossed_scores(data)),
         "texts-ko.tsv": (("text",), ((text,) for text in plain_texts(data) if has_hangul(text))),
@@ -129,6 +135,35 @@ def bill_titles(data: Path) -> Iterator[Row]:
         if title not in seen:
             seen.add(title)
             yield title, str(row.values["text"])[:LONGEST]
+
+
+def clozes(data: Path) -> Iterator[Row]:
+    """Yield a sentence of a passage and the passage without it: search to learn from where nobody asked a question."""
+    passages = read_squad(data / "tydiqa-ko/train.json.gz").corpus.values()
+    bills = [str(row.values["text"]) for row in read_rows(data / "korean-assembly-bills/bills_14x500.tsv.gz")]
+    random.Random(SEED).shuffle(bills)
+    for text in [*passages, *bills[:CLOZE_BILLS]]:
+        sentences = [part.strip() for part in SENTENCE_END.split(text[:LONGEST]) if len(part) > 15]
+        if len(sentences) > 2:
+            asked = random.Random(text).choice(sentences)
+            yield asked, " ".join(part for part in sentences if part != asked)
+
+
+def long_texts(data: Path) -> Iterator[str]:
+    """Yield long texts, so that the small model keeps its teacher's reading of them: passages, bills, and sentences strung together."""
+    for passage in read_squad(data / "tydiqa-ko/train.json.gz").corpus.values():
+        yield passage[: 2 * LONGEST]
+    bills = [str(row.values["text"]) for row in read_rows(data / "korean-assembly-bills/bills_14x500.tsv.gz")]
+    random.Random(SEED + 1).shuffle(bills)
+    yield from (text[: 2 * LONGEST] for text in bills[:LONG_BILLS])
+    for language in (0, 1):
+        sentences = [row[language] for row in parallel_pairs(data)]
+        drawn = random.Random(SEED + language)
+        drawn.shuffle(sentences)
+        while sentences:
+            some = drawn.randint(4, 14)
+            yield " ".join(sentences[:some])
+            del sentences[:some]
 
 
 def scores(data: Path) -> Iterator[Row]:

@@ -137,7 +137,7 @@ def _write(scores_NM: Floats, rows: list[str], columns: list[str], output: Path,
         import numpy as np
 
         with whole_file(output) as handle:
-            np.save(handle, scores_NM)
+            np.save(handle, scores_NM, allow_pickle=False)
     elif suffix == ".csv":
         text = io.StringIO()
         table = csv.writer(text, lineterminator="\n")
