@@ -52,7 +52,6 @@ def augment(
     from munjang.cli.watched import Watched, WatchedScorer
     from munjang.errors import UsageError
     from munjang.models.cross_encoder import CrossEncoder
-    from munjang.models.registry import resolve_reranker
     from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.train.augment import SampleOptions, check_format, label_by_cosine, label_pairs, sample_pairs, write_silver
 
@@ -62,7 +61,7 @@ def augment(
     options = SampleOptions(per_text=per_text, strategy=strategy, limit=limit, seed=seed)
     texts, known = _texts(file, text_column)
     note(f"{len(set(texts)):,} different texts" + (f", {len(known):,} pairs of them are known" if known else ""))
-    scorer = None if cosine else WatchedScorer(CrossEncoder.load(resolve_reranker(cross).path, compute=compute))
+    scorer = None if cosine else WatchedScorer(CrossEncoder.load(cross, compute=compute))
     encoder = None if strategy == "bm25" and not cosine else Watched(SentenceEncoder.load(model, compute=compute))
     pairs = sample_pairs(texts, encoder=encoder, known=known, options=options)
     silver = label_pairs(scorer, pairs, labelling=score) if scorer else label_by_cosine(cast("Watched", encoder), pairs)

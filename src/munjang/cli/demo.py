@@ -1,4 +1,4 @@
-"""`munjang demo`: the sample collection, a few queries in Korean and English, and the sentences nearest to each."""
+"""`munjang demo`: the sample collection, a few queries in Korean and English, and the best sentences for each: found, then re-ranked."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from munjang.cli.options import ComputeOption, JsonOption, ModelOption, examples
 from munjang.cli.show import emit, note, print_table
 
 if TYPE_CHECKING:
+    from munjang.engine.transformer import Compute
+    from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.samples import DemoQuery, Sample
     from munjang.models.sentence_encoder import SentenceEncoder
 
 LANGUAGES = {"ko": "Korean", "en": "English"}
+CANDIDATES = 10
+"""Sentences for each query that the re-ranker reads."""
 
 app = new_app()
 
@@ -38,51 +42,80 @@ class DemoHit:
 def demo(
     k: Annotated[int, typer.Option("-k", min=1, help="Sentences per query.")] = 3,
     model: ModelOption = None,
+    rerank: Annotated[bool, typer.Option("--rerank/--no-rerank", help="Read the nearest again with the re-ranker that came along.")] = True,
     compute: ComputeOption = "float32",
     as_json: JsonOption = False,
 ) -> None:
     """Search a small collection in Korean and English.
 
-    Encodes 240 sentences that come with Munjang and prints the nearest ones for ten queries.
+    Encodes 240 sentences that come with Munjang and prints the best ones for ten queries.
     """
     from munjang.models.samples import DEMO_QUERIES, load_samples
     from munjang.models.sentence_encoder import SentenceEncoder
 
     start = time.perf_counter()
     encoder = SentenceEncoder.load(model, compute=compute)
+    reranker = _default_reranker(compute) if rerank else None
     loaded = time.perf_counter()
     samples = load_samples()
-    hits = search_samples(encoder, samples, DEMO_QUERIES, k=k)
+    hits = search_samples(encoder, samples, DEMO_QUERIES, k=k, reranker=reranker)
     done = time.perf_counter()
+    second = reranker.name if reranker else None
     if as_json:
-        emit({"model": encoder.name, "sentences": len(samples), "seconds": round(done - start, 3), "hits": [asdict(hit) for hit in hits]})
+        seconds = round(done - start, 3)
+        emit(
+            {
+                "model": encoder.name,
+                "reranker": second,
+                "sentences": len(samples),
+                "seconds": seconds,
+                "hits": [asdict(hit) for hit in hits],
+            }
+        )
         return
-    note(f"model {encoder.name}, loaded in {loaded - start:.2f} s")
+    note(f"model {encoder.name}{f', re-ranker {second}' if second else ''}, loaded in {loaded - start:.2f} s")
     note(f"{len(samples)} sentences and {len(DEMO_QUERIES)} queries in {done - loaded:.2f} s")
     _print(hits)
 
 
-def search_samples(encoder: SentenceEncoder, samples: list[Sample], queries: tuple[DemoQuery, ...], *, k: int) -> list[DemoHit]:
-    """Return the k nearest sentences of every query, best first."""
+def search_samples(
+    encoder: SentenceEncoder, samples: list[Sample], queries: tuple[DemoQuery, ...], *, k: int, reranker: CrossEncoder | None = None
+) -> list[DemoHit]:
+    """Return the k best sentences of every query, best first; a re-ranker reads the nearest ones again."""
     from munjang.vectors.topk import top_k
 
     documents = encoder.encode_document([sample.text for sample in samples])
     asked = encoder.encode_query([query.text for query in queries])
-    scores, places = top_k(asked, documents, k=k, metric=encoder.folder.similarity)
+    scores, places = top_k(asked, documents, k=max(k, CANDIDATES) if reranker else k, metric=encoder.folder.similarity)
+    answers = [list(zip(row.tolist(), found.tolist(), strict=True)) for row, found in zip(scores, places, strict=True)]
+    if reranker is not None:
+        ranked = [reranker.rank(query.text, [samples[at].text for _, at in found]) for query, found in zip(queries, answers, strict=True)]
+        answers = [[(hit.score, found[hit.index][1]) for hit in order.documents] for order, found in zip(ranked, answers, strict=True)]
     return [
-        DemoHit(
-            query=query.text,
-            language=query.language,
-            rank=rank,
-            score=round(float(score), 4),
-            id=samples[place].id,
-            subject=samples[place].subject,
-            on_subject=samples[place].subject == query.subject,
-            text=samples[place].text,
-        )
-        for query, row, found in zip(queries, scores, places, strict=True)
-        for rank, (score, place) in enumerate(zip(row, found, strict=True), 1)
+        _hit(query, samples[place], rank=rank, score=score)
+        for query, found in zip(queries, answers, strict=True)
+        for rank, (score, place) in enumerate(found[:k], 1)
     ]
+
+
+def _hit(query: DemoQuery, sample: Sample, *, rank: int, score: float) -> DemoHit:
+    return DemoHit(
+        query=query.text,
+        language=query.language,
+        rank=rank,
+        score=round(score, 4),
+        id=sample.id,
+        subject=sample.subject,
+        on_subject=sample.subject == query.subject,
+        text=sample.text,
+    )
+
+
+def _default_reranker(compute: Compute) -> CrossEncoder | None:
+    from munjang.models.cross_encoder import CrossEncoder
+    from munjang.models.registry import has_default_reranker
+
+    return CrossEncoder.load(compute=compute) if has_default_reranker() else None
 
 
 def _print(hits: list[DemoHit]) -> None:

@@ -41,11 +41,10 @@ def rerank(
     A cross-encoder reads the query and a text together: exact and slow. Let a search find the candidates first.
     """
     from munjang.models.cross_encoder import CrossEncoder
-    from munjang.models.registry import resolve_reranker
     from munjang.text.readers import read_texts
 
     records = list(read_texts(file, text_column=text_column, id_column=id_column, format=format))
-    scorer = CrossEncoder.load(resolve_reranker(model).path, compute=compute)
+    scorer = CrossEncoder.load(model, compute=compute)
     ranking = scorer.rank(query, [record.text for record in records], k=k, budget_seconds=budget, progress=True)
     if ranking.scored < len(records):
         note(f"the budget of {budget or 0:g} s was up after {ranking.scored:,} of {len(records):,} texts; the rest keep their order")

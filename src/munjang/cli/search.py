@@ -91,9 +91,8 @@ def search(
 
 def _scorer(name: str | None) -> Scorer:
     from munjang.models.cross_encoder import CrossEncoder
-    from munjang.models.registry import resolve_reranker
 
-    return CrossEncoder.load(resolve_reranker(name).path)
+    return CrossEncoder.load(name)
 
 
 def _row(hit: Hit, query: str | None, library: Library, *, has_scorer: bool) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from munjang.errors import FolderError, UsageError
 from munjang.limits import LIMITS
 from munjang.models.long_text import TruncationWarning
 from munjang.models.progress import Advance, progress_bar
-from munjang.models.registry import resolve
+from munjang.models.registry import resolve_reranker
 from munjang.models.save import save_cross_folder
 from munjang.text.batching import plan_batches
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
@@ -85,12 +85,12 @@ class CrossEncoder:
 
     @classmethod
     def load(
-        cls, name: str | Path, *, compute: Compute = "float32", threads: int | None = None, max_length: int | None = None
+        cls, name: str | Path | None = None, *, compute: Compute = "float32", threads: int | None = None, max_length: int | None = None
     ) -> CrossEncoder:
-        """Load a cross-encoder by name or path."""
+        """Load a cross-encoder by name or path; without one, the default re-ranker."""
         if compute not in ("float32", "int8"):
             raise UsageError(f"compute={compute!r} is unknown; expected 'float32' or 'int8'")
-        found = resolve(name)
+        found = resolve_reranker(name)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a plain encoder folder is refused below, so its pooling need not be assumed aloud
             folder = read_folder(found.path)

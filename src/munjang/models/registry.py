@@ -80,9 +80,14 @@ def resolve_reranker(name: str | Path | None = None) -> Found:
     """Find a cross-encoder by name or path; without one, the default re-ranker."""
     if name is not None:
         return resolve(name)
-    if (BUNDLED / DEFAULT_RERANKER / "config.json").is_file():
+    if has_default_reranker():
         return Found(DEFAULT_RERANKER, BUNDLED / DEFAULT_RERANKER, "bundled")
     raise FolderError("no cross-encoder was named and no default re-ranker is installed\n  give a cross-encoder folder: --model PATH")
+
+
+def has_default_reranker() -> bool:
+    """Return whether a re-ranker came along."""
+    return (BUNDLED / DEFAULT_RERANKER / "config.json").is_file()
 
 
 def _default() -> Found:
