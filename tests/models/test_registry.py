@@ -103,3 +103,11 @@ def test_resolving_imports_no_hub_client(home):
     with pytest.raises(FolderError):
         resolve("team/none")
     assert not {name for name in set(sys.modules) - before if name.startswith(("huggingface_hub", "requests", "httpx"))}
+
+
+def test_the_parts_inside_a_model_are_no_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "BUNDLED", tmp_path)
+    for place in ("one", "one/1_Pooling", "owner/two", "owner/two/2_Dense"):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "config.json").write_text("{}")
+    assert [found.name for found in list_models() if found.origin == "bundled"] == ["one", "two"]

@@ -52,6 +52,8 @@ COMMANDS = (
     Entry("models", "munjang.cli.models", "List, show, check and fetch models."),
     Entry("bench", "munjang.cli.bench", "Measure speed on this machine."),
     Entry("demo", "munjang.cli.demo", "Search a small collection in Korean and English."),
+    Entry("doctor", "munjang.cli.doctor", "Check the installation, and say what to do."),
+    Entry("completion", "munjang.cli.completion", "Print the script that lets a shell complete commands and options."),
 )
 
 

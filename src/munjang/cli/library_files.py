@@ -20,8 +20,27 @@ if TYPE_CHECKING:
 WHOLE_FILES = (".txt", ".md")
 """In a folder, a file of these is one document."""
 
+TABLES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", *WHOLE_FILES)
+SQLITE = b"SQLite format 3\0"
+"""How a library's file begins."""
+
+
+def _no_table(library: str) -> str:
+    """Refuse a file of texts in the place of a library."""
+    path = Path(library or "")
+    if path.suffix.lower() in TABLES and path.is_file() and not _begins_like_sqlite(path):
+        made = path.with_suffix(".db")
+        raise UsageError(f"{path}: is a file of texts, expected a library\n  munjang add {made} {path} makes one")
+    return library
+
+
+def _begins_like_sqlite(path: Path) -> bool:
+    with path.open("rb") as handle:
+        return handle.read(len(SQLITE)) == SQLITE
+
+
 LibraryArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="LIBRARY", help="The library's file; or postgresql://… for one on a server.")
+    str, typer.Argument(metavar="LIBRARY", help="The library's file; or postgresql://… for one on a server.", callback=_no_table)
 ]
 
 

@@ -11,7 +11,6 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn
@@ -21,6 +20,8 @@ import typer.main
 from typer.core import TyperGroup
 
 from munjang.cli.commands import COMMANDS, find
+from munjang.cli.completion import complete, is_asked
+from munjang.cli.next_step import after_missing_file, after_unknown_command, after_usage_error
 from munjang.cli.show import note, one_line
 from munjang.errors import InputError, MunjangError, NoSpace, UsageError, shown
 
@@ -45,10 +46,10 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import a command."""
         entry = find(cmd_name)
+        if entry is None and ctx.resilient_parsing:  # a shell asks for completions of half a line
+            return None
         if entry is None:
-            near = get_close_matches(cmd_name, self.list_commands(ctx), n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"commands: {', '.join(self.list_commands(ctx))}"
-            raise UsageError(f"there is no command {shown(cmd_name)}\n  {hint}")
+            raise UsageError(f"there is no command {shown(cmd_name)}{after_unknown_command(cmd_name, self.list_commands(ctx))}")
         command = typer.main.get_command(import_module(entry.module).app)
         command.name = cmd_name
         return command
@@ -113,6 +114,8 @@ def run(arguments: Sequence[str]) -> int:
 
 def _invoke(arguments: Sequence[str]) -> int:
     command = typer.main.get_command(app)
+    if is_asked():
+        return complete(command)
     code = 0
     try:
         with command.make_context("munjang", list(arguments)) as context:
@@ -120,7 +123,7 @@ def _invoke(arguments: Sequence[str]) -> int:
     except typer.Exit as exit_:
         code = exit_.exit_code
     except MunjangError as error:
-        note(str(error))
+        note(f"{error}{after_missing_file(error)}")
         code = error.exit_code
     except ParseError as error:
         note(_usage(error))
@@ -133,7 +136,10 @@ def _usage(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "munjang"
     message = error.format_message() if hasattr(error, "format_message") else str(error)
-    return f"{message}\n  {path} --help shows how to call it"
+    if message.startswith("Usage:"):  # a bare call of a command that has sub-commands: the whole help
+        return f"a file or a sub-command is missing\n{message}"
+    plain = one_line(message).replace("Value error, ", "")
+    return plain + after_usage_error(plain, path)
 
 
 def _of_system(error: OSError) -> int:
@@ -144,7 +150,7 @@ def _of_system(error: OSError) -> int:
         note("the disk is full; the old state is intact")
         return NoSpace.exit_code
     where = f"{error.filename}: " if error.filename else ""
-    note(f"{where}{error.strerror or error}")
+    note(f"{where}{error.strerror or error}{after_missing_file(error)}")
     return InputError.exit_code
 
 

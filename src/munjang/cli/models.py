@@ -66,8 +66,11 @@ def show(name: NameArgument, as_json: JsonOption = False) -> None:
     )
 
 
-@app.command(epilog=examples("munjang models check ./my-model && echo sound"))
-def check(name: NameArgument, as_json: JsonOption = False) -> None:
+@app.command(epilog=examples("munjang models check", "munjang models check ./my-model && echo sound"))
+def check(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A model's name or folder; without it, the default model.")] = None,
+    as_json: JsonOption = False,
+) -> None:
     """Check a model: it loads, its weights are finite, it encodes; and the SHA-256 of every file.
 
     The exit code is 1 when it does not.

@@ -7,8 +7,17 @@ from typing import Annotated, Literal, TypeAlias
 
 import typer
 
+
+def _model_names(incomplete: str) -> list[str]:
+    """Return the models whose name begins so, for a shell that completes."""
+    from munjang.models.registry import list_models
+
+    return [found.name for found in list_models() if found.name.startswith(incomplete)]
+
+
 ModelOption: TypeAlias = Annotated[
-    str | None, typer.Option("--model", "-m", help="A model's name or folder; without it, the default model.")
+    str | None,
+    typer.Option("--model", "-m", help="A model's name or folder; without it, the default model.", autocompletion=_model_names),
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 OutputOption: TypeAlias = Annotated[Path | None, typer.Option("--output", "-o", help="Write the result to this file.")]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,7 +14,7 @@ from typer.core import TyperGroup
 
 from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, TextColumnOption, examples
 from munjang.cli.topics_files import FileArgument, IdColumnOption, VectorsOption
-from munjang.errors import UsageError
+from munjang.errors import UsageError, shown
 
 HELP = ("--help", "-h")
 
@@ -24,6 +25,9 @@ class FitByDefault(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put `fit` before the arguments where no sub-command stands."""
         if args and args[0] not in self.commands and args[0] not in HELP:
+            near = get_close_matches(args[0], self.commands, n=1, cutoff=0.7)
+            if near and not Path(args[0]).exists():
+                raise UsageError(f"{shown(args[0])} is neither a sub-command nor a file\n  did you mean {near[0]!r}?")
             args = ["fit", *args]
         return super().parse_args(ctx, args)
 

@@ -121,11 +121,15 @@ def _in_hub_cache(name: str) -> Found | None:
 
 def _not_found(name: str) -> str:
     known = [found.name for found in list_models()]
-    near = get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known names: {', '.join(known) or 'none'}"
+    near = get_close_matches(name.lower(), [each.lower() for each in known], n=1)
+    meant = next((each for each in known if near and each.lower() == near[0]), None)
+    hint = f"did you mean {meant!r}?" if meant else f"known names: {', '.join(known) or 'none'}"
     pull = f"; to fetch it from the Hugging Face hub: munjang models pull {name}" if name.count("/") == 1 else ""
     return f"{shown(name)} is neither a model's name nor a folder\n  {hint}{pull}"
 
 
 def _folders(root: Path) -> list[Path]:
-    return sorted(path.parent for depth in ("*", "*/*") for path in root.glob(f"{depth}/config.json")) if root.is_dir() else []
+    """Return the models of a directory: NAME or OWNER/NAME; the parts inside a model (1_Pooling) are none."""
+    models = {path.parent for path in root.glob("*/config.json")}
+    owned = {path.parent for path in root.glob("*/*/config.json") if path.parents[1] not in models}
+    return sorted(models | owned)

