@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NEVER = re.compile(r"^(torch|triton|cuda-|nvidia-)")
+NEVER = re.compile(r"^(torch|triton|cuda-|nvidia-|pip==)")  # pip is what installs, and every environment has it
 
 
 def lock(source: Path, constraints: Path | None) -> None:

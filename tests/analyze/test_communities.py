@@ -48,7 +48,10 @@ def test_they_equal_the_brute_force_reference(rows, seed, threshold, size):
     scores = unit @ unit.T
     assume(np.abs(scores - threshold).min() > 1e-6)  # rounding decides there
     expected = brute_force(vectors, threshold, size)
-    for found in (communities(vectors, threshold=threshold, min_size=size), communities(vectors, threshold=threshold, min_size=size, max_pairs=3)):
+    for found in (
+        communities(vectors, threshold=threshold, min_size=size),
+        communities(vectors, threshold=threshold, min_size=size, max_pairs=3),
+    ):
         assert [(group[0], set(group)) for group in found] == [(group[0], set(group)) for group in expected]
         for centre, *others in found:
             assert (np.diff(scores[centre, others]) < 1e-6).all()

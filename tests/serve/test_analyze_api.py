@@ -72,6 +72,14 @@ def test_keywords_stand_where_they_are_said_to(server: Running) -> None:
     assert server.post("/api/keywords", {"texts": ["cat"], "min_words": 3, "max_words": 2}).status == 422
 
 
+def test_a_phrase_longer_than_the_model_reads_is_found_without_a_warning(server: Running) -> None:
+    word = "x-" * 40 + "x"
+    answer = server.post("/api/keywords", {"texts": [f"{word} of the river"], "seed_words": ["river"]})
+    assert answer.status == 200
+    assert answer.headers["x-munjang-truncated-count"] == "1"
+    assert server.log.getvalue().count(b"error") == 0
+
+
 def test_topics_have_words_and_documents(server: Running) -> None:
     found = server.post("/api/topics", {"texts": TEXTS, "method": "kmeans", "topics": 3, "min_size": 2}).json
     assert len(found["labels"]) == len(TEXTS)
@@ -101,8 +109,10 @@ def test_a_librarys_documents_are_analysed_by_their_ids(server: Running) -> None
         ("/api/similarity", {"a": []}, 400),
         ("/api/inspect", {}, 422),
         ("/api/topics", {"texts": ["a"], "labels": [" "]}, 400),
+        ("/api/topics", {"texts": TEXTS, "labels": ["cat", "sleep " * 60]}, 413),
+        ("/api/keywords", {"texts": TEXTS, "seed_words": ["sleep"] * 60}, 413),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:60],
 )
 def test_what_is_wrong_is_refused(server: Running, path: str, body: Any, status: int) -> None:
     answer = server.post(path, body)

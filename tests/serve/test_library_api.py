@@ -76,9 +76,10 @@ def test_search_answers_as_the_library_does(
 
 
 def test_a_long_query_is_said_to_be_cut(server: Running) -> None:
-    answer = server.post(f"{NEWS}/search", {"query": "sleep " * 60})
-    assert answer.json["query_truncated"] is True
-    assert answer.headers["x-munjang-truncated"] == "0"
+    for rerank in (False, True):
+        answer = server.post(f"{NEWS}/search", {"query": "sleep " * 60, "rerank": rerank})
+        assert answer.json["query_truncated"] is True
+        assert answer.headers["x-munjang-truncated"] == "0"
 
 
 def test_documents_are_added_replaced_and_removed(server: Running) -> None:

@@ -14,7 +14,8 @@ from munjang.analyze.topics.fitting import fit_topics
 from munjang.analyze.topics.model import Topic
 from munjang.analyze.topics.settings import TopicSettings
 from munjang.serve.call import Call, Operation, Reply
-from munjang.serve.collection import Collection, collection_of, encoded_texts, word_tagger
+from munjang.serve.collection import Collection, check_short, collection_of, encoded_texts, word_tagger
+from munjang.serve.libraries import Prompted
 from munjang.serve.refusals import Refusal
 from munjang.serve.schemas.collection import (
     ClustersOut,
@@ -66,6 +67,7 @@ async def keywords(call: Call, body: KeywordsRequest) -> Reply:
     """Find the keywords of each text."""
     if body.min_words > body.max_words:
         raise Refusal(422, "min_words is more than max_words", field="min_words")
+    await check_short(call, [" ".join(body.seed_words)], field="seed_words")
     vectors_ND = await encoded_texts(call, body.texts)
     options = KeywordOptions(
         top=body.top,
@@ -75,7 +77,7 @@ async def keywords(call: Call, body: KeywordsRequest) -> Reply:
         seed_words=tuple(body.seed_words),
         min_frequency=body.min_frequency,
     )
-    model = call.service.encoder
+    model = Prompted(call.service.encoder, ())
 
     def work() -> list[Any]:
         found = extract_keywords(body.texts, model, options=options, vectors=vectors_ND, by=word_tagger(call))
@@ -87,6 +89,7 @@ async def keywords(call: Call, body: KeywordsRequest) -> Reply:
 
 async def topics(call: Call, body: TopicsRequest) -> Reply:
     """Find the topics of a collection."""
+    await check_short(call, body.labels, field="labels")
     given = await collection_of(call, body)
     settings = TopicSettings(
         method=body.method,
@@ -98,7 +101,7 @@ async def topics(call: Call, body: TopicsRequest) -> Reply:
         labels=tuple(body.labels),
         seed=body.seed,
     )
-    model = call.service.encoder
+    model = Prompted(call.service.encoder, ())
 
     def work() -> dict[str, Any]:
         found = fit_topics(given.texts, vectors=given.vectors_ND, encoder=model, settings=settings, by=word_tagger(call))

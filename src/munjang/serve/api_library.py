@@ -26,6 +26,7 @@ from munjang.serve.schemas.library import (
     SearchOut,
     SearchRequest,
 )
+from munjang.serve.scoring import PassageScorer
 
 LIKED = 100
 """Documents that a search may look near or away from."""
@@ -100,7 +101,7 @@ async def search(call: Call, body: SearchRequest) -> Reply:
     """Find documents by meaning, by words, or near others."""
     if len(body.like) + len(body.unlike) > LIKED:
         raise Refusal(422, f"like and unlike name more than {LIKED} documents, the limit", field="like")
-    scorer = call.service.reranker if body.rerank else None
+    scorer = PassageScorer(call.service.reranker) if body.rerank else None
     start = time.perf_counter()
 
     def work(library: Library) -> list[Hit]:

@@ -9,6 +9,7 @@ import numpy as np
 from munjang.library.library import Library
 from munjang.serve.call import Call
 from munjang.serve.inputs import check_texts
+from munjang.serve.prepare import prepare_texts
 from munjang.serve.refusals import Refusal
 from munjang.serve.schemas.collection import CollectionRequest
 from munjang.text.tagging import Tagger, tagger
@@ -42,6 +43,13 @@ async def encoded_texts(call: Call, texts: list[str]) -> Vectors:
     found = await call.service.in_thread(call.errand, lambda: model.encode_with_report(texts))
     call.note(texts=len(texts), tokens=int(found.tokens.sum()), truncated=found.too_long)
     return found.vectors
+
+
+async def check_short(call: Call, words: list[str], *, field: str) -> None:
+    """Refuse words that steer an analysis and are longer than the model reads; nothing in the answer could say that they were cut."""
+    prepared = await call.service.in_text_thread(prepare_texts, call.service.encoder, words)
+    if prepared.truncated:
+        raise Refusal(413, f"{field} is longer than the {call.service.encoder.max_length:,} tokens that the model reads", field=field)
 
 
 def word_tagger(call: Call) -> Tagger:

@@ -30,7 +30,10 @@ DOCUMENT = ("document", "passage", "corpus")
 
 
 class Prompted:
-    """An Encoder that puts the first of some prompts that the model has before every text; its fingerprint says which."""
+    """An Encoder that puts the first of some prompts that the model has before every text; its fingerprint says which.
+
+    It never warns of a cut: whoever answers a client says it there.
+    """
 
     def __init__(self, model: SentenceEncoder, prompts: Sequence[str]) -> None:
         self._model = model

@@ -15,6 +15,17 @@ from munjang.text.batching import plan_batches
 from munjang.types import Vectors
 
 
+class PassageScorer:
+    """The cross-encoder as a library's Scorer; it never warns of a passage that it reads in part."""
+
+    def __init__(self, model: CrossEncoder) -> None:
+        self._model = model
+
+    def predict(self, pairs: Sequence[tuple[str, str]], /) -> Vectors:
+        """Return one score per pair."""
+        return self._model.predict_with_report(pairs).scores
+
+
 async def scored_pairs(call: Call, pairs: Sequence[tuple[str, str]], *, score: ScoreKind) -> list[float]:
     """Return one score per pair, and remember which pairs were cut."""
     model = call.service.reranker

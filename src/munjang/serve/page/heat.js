@@ -19,7 +19,8 @@ function says(row, column, value) {
 }
 
 function cell(value, share, pick, title) {
-  const text = decimal(value, 2), inside = pick ? make("button", { type: "button", "aria-label": title, on: { click: pick } }, text) : text;
+  const text = decimal(value, 2), name = `${text}, ${title}`;  // what is heard begins with what is seen, so that it can be said to a machine
+  const inside = pick ? make("button", { type: "button", "aria-label": name, on: { click: pick } }, text) : text;
   const found = make("td", { title, "data-band": String(BANDS.filter(band => share > band).length) }, inside);
   found.style.setProperty("--share", `${(100 * share).toFixed(1)}%`);
   return found;

@@ -141,7 +141,7 @@ export default {
   "upload.done": "끝났습니다. 새로 {added}개, 바뀐 것 {changed}개, 그대로 {unchanged}개. {library}에 문서 {documents}개가 있습니다.",
   "upload.stopped": "멈췄습니다. 문서 {done}개가 들어갔습니다.",
   "upload.stop": "멈추기",
-  "upload.search": "{library} 검색하기",
+  "upload.search": "{library} 검색",
   "upload.facts": "문서 {documents}개 · {model} · {dimension}차원",
   "upload.delete": "지우기",
   "upload.sure": "정말 지울까요?",

@@ -1,0 +1,29 @@
+"""Munjang for BERTopic: a back end for its `embedding_model=`. Needs bertopic.
+
+Munjang has topics of its own: `munjang.fit_topics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from munjang.adapters.loading import Model, Texts, load_encoder
+from munjang.adapters.missing import missing
+from munjang.engine.transformer import Compute
+from munjang.types import Floats
+
+try:
+    from bertopic.backend import BaseEmbedder
+except ImportError as error:
+    raise missing("bertopic", "bertopic", error) from error
+
+
+class MunjangBackend(BaseEmbedder):  # type: ignore[misc]  # BERTopic has no types
+    """Vectors of documents and words for BERTopic."""
+
+    def __init__(self, model: Model = None, *, compute: Compute = "float32") -> None:
+        super().__init__(embedding_model=load_encoder(model, compute=compute))
+
+    def embed(self, documents: Sequence[str], verbose: bool = False) -> Floats:  # noqa: ARG002
+        """Return one row per document or word."""
+        return Texts(self.embedding_model).vectors(documents)

@@ -1,0 +1,76 @@
+"""What a caller calls a model (a name, a folder, a loaded model, nothing) → the model, and its vectors for queries and for documents.
+
+Leaves to each adapter what its library wants to see around them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from munjang.engine.transformer import Compute
+from munjang.models.cross_encoder import CrossEncoder
+from munjang.models.long_text import LongText
+from munjang.models.registry import resolve
+from munjang.models.sentence_encoder import SentenceEncoder
+from munjang.types import Floats
+
+Model: TypeAlias = str | Path | SentenceEncoder | None
+"""A name, a folder or a loaded model; None is the default model."""
+
+Reranker: TypeAlias = str | Path | CrossEncoder | None
+
+Role: TypeAlias = Literal["query", "document"]
+PROMPTS: dict[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
+"""Names under which folders keep the prompt for a role; the first one found is used."""
+
+KEPT = 4
+"""How many models stay in memory for adapters that know a model by its name only."""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """How texts become vectors: a model and the options that every adapter has."""
+
+    encoder: SentenceEncoder
+    normalize: bool = False
+    dimensions: int | None = None
+    long_text: LongText = "truncate"
+
+    def vectors(self, texts: Sequence[str], role: Role | None = None) -> Floats:
+        """Return one row per text, read with the model's prompt for the role, if it has one."""
+        prompts = self.encoder.prompts
+        prompt = next((prompts[name] for name in PROMPTS[role] if name in prompts), None) if role else None
+        return self.encoder.encode(
+            list(texts), prompt=prompt, normalize=self.normalize, dimensions=self.dimensions, long_text=self.long_text
+        )
+
+    def rows(self, texts: Sequence[str], role: Role | None = None) -> list[list[float]]:
+        """Return the vectors as lists of Python numbers."""
+        found: list[list[float]] = self.vectors(texts, role).tolist()
+        return found
+
+
+def load_encoder(model: Model, *, compute: Compute = "float32") -> SentenceEncoder:
+    """Load a sentence encoder, unless it is loaded already."""
+    return model if isinstance(model, SentenceEncoder) else SentenceEncoder.load(model, compute=compute)
+
+
+def load_reranker(model: Reranker, *, compute: Compute = "float32") -> CrossEncoder:
+    """Load a cross-encoder, unless it is loaded already."""
+    return model if isinstance(model, CrossEncoder) else CrossEncoder.load(model, compute=compute)
+
+
+def kept_encoder(name: str | Path | None, *, compute: Compute = "float32") -> SentenceEncoder:
+    """Return the model of that name; loaded once in a process, and again when its files have changed."""
+    folder = resolve(name).path
+    changed = max((file.stat().st_mtime_ns for file in folder.rglob("*") if file.is_file()), default=0)
+    return _kept(name, folder, changed, compute)
+
+
+@lru_cache(maxsize=KEPT)
+def _kept(name: str | Path | None, _folder: Path, _changed: int, compute: Compute) -> SentenceEncoder:
+    return SentenceEncoder.load(name, compute=compute)

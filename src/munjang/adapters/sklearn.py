@@ -1,0 +1,89 @@
+"""Munjang for scikit-learn: a transformer, texts → vectors. Needs scikit-learn.
+
+It knows its model by name or folder only: pipelines are cloned, searched over and pickled, and a name costs nothing to copy. Clones in one
+process share the loaded model. There is nothing to learn: `fit` notes which model it met, and `transform` refuses another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from munjang.adapters.loading import Role, Texts, kept_encoder
+from munjang.adapters.missing import missing
+from munjang.engine.transformer import Compute
+from munjang.errors import UsageError
+from munjang.models.long_text import LongText
+from munjang.types import Floats
+
+try:
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+except ImportError as error:
+    raise missing("sklearn", "scikit-learn", error) from error
+
+
+class MunjangVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Turns texts into vectors, at any place of a pipeline where a `TfidfVectorizer` could stand."""
+
+    def __init__(
+        self,
+        model: str | Path | None = None,
+        *,
+        compute: Compute = "float32",
+        normalize: bool = False,
+        dimensions: int | None = None,
+        long_text: LongText = "truncate",
+        role: Role | None = None,
+    ) -> None:
+        self.model = model
+        self.compute = compute
+        self.normalize = normalize
+        self.dimensions = dimensions
+        self.long_text = long_text
+        self.role = role
+
+    def fit(self, X: Any, y: Any = None) -> MunjangVectorizer:  # noqa: ARG002
+        """Load the model and remember which it was."""
+        _listed(X)
+        self.fingerprint_ = self._texts().encoder.fingerprint
+        return self
+
+    def transform(self, X: Any) -> Floats:
+        """Return one float32 row per text."""
+        texts = self._texts()
+        met = getattr(self, "fingerprint_", texts.encoder.fingerprint)
+        if met != texts.encoder.fingerprint:
+            raise UsageError(
+                f"the model {texts.encoder.name} is another one than at fit (fingerprint {texts.encoder.fingerprint}, was {met})\n"
+                "  fit the pipeline again, or give it the old model"
+            )
+        return texts.vectors(_listed(X), self.role)
+
+    def _texts(self) -> Texts:
+        return Texts(kept_encoder(self.model, compute=self.compute), self.normalize, self.dimensions, self.long_text)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.dimensions or self._texts().encoder.dimension
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        tags.requires_fit = False
+        return tags
+
+
+def _listed(texts: Any) -> list[str]:
+    """Return texts of a list, a Series, an array, or a table of one column as a list."""
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
+        raise UsageError(f"found a {type(texts).__name__} where texts were expected; give a list of strings")
+    shape: tuple[int, ...] = getattr(texts, "shape", ())
+    if len(shape) == 2 and shape[1] == 1:
+        texts = texts.to_numpy() if hasattr(texts, "to_numpy") else texts
+        return [row[0] for row in texts.tolist()]
+    if len(shape) > 1:
+        raise UsageError(f"found an array of shape {tuple(shape)}; give one text per row: a list of strings, or one column of a table")
+    return texts.tolist() if hasattr(texts, "tolist") else list(texts)

@@ -1,0 +1,1 @@
+"""What makes the documentation: its pages as something to run, the reference from the code, the site."""

@@ -1,0 +1,53 @@
+"""Every command's --help as a page: what is printed here is what the program prints."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from importlib import import_module
+
+import typer.main
+
+from munjang.cli.commands import COMMANDS
+from munjang.cli.main import run
+from website.reference.markdown import fenced, table
+
+WIDTH = "100"
+
+
+def page() -> str:
+    """Return the page of the command line."""
+    parts = [
+        "# Commands\n",
+        "Every command has `--json` for machines; `-` is standard input; results go to standard output, all else to standard error.\n"
+        "Exit codes, with examples: [the command line](../cli.md).\n",
+        table(("command", "what it does"), [(f"[`{entry.name}`](#munjang-{entry.name})", entry.help) for entry in COMMANDS]),
+    ]
+    for entry in COMMANDS:
+        parts.append(f"## munjang {entry.name}\n")
+        parts += [fenced(_help(words)) for words in _calls(entry.name, entry.module)]
+    return "\n".join(parts)
+
+
+def _calls(name: str, module: str) -> Iterator[tuple[str, ...]]:
+    yield (name,)
+    inner = getattr(typer.main.get_command(import_module(module).app), "commands", {})
+    yield from ((name, each) for each in inner)
+
+
+def _help(words: tuple[str, ...]) -> str:
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = WIDTH
+    printed = io.StringIO()
+    try:
+        with redirect_stdout(printed):
+            code = run([*words, "--help"])
+    finally:
+        if before is None:
+            del os.environ["COLUMNS"]
+        else:
+            os.environ["COLUMNS"] = before
+    assert code == 0, words
+    return "\n".join(line.rstrip() for line in printed.getvalue().splitlines())
