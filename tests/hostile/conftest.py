@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import write_json
+from tests.trust.figures import figures as figures
 
 from munjang.errors import MunjangError
 from munjang.models.sentence_encoder import SentenceEncoder

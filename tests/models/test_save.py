@@ -75,7 +75,7 @@ def test_a_model_is_not_saved_over_itself(model):
         model.save(model.folder.path)
 
 
-@pytest.mark.parametrize("step", ["write_json", "write_modules", "_sync"])
+@pytest.mark.parametrize("step", ["write_json", "write_modules", "sync_whole"])
 @pytest.mark.parametrize("error", [RuntimeError("midway"), KeyboardInterrupt(), PermissionError("no")], ids=repr)
 def test_a_failure_midway_leaves_nothing(step, error, model, tmp_path, monkeypatch):
     def fail(*_args, **_kwargs):

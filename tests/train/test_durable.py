@@ -33,7 +33,8 @@ def test_only_the_newest_snapshot_and_its_best_weights_are_kept(tmp_path: Path) 
     for step in (2, 4):
         kept.save_best(0, step, {"w": torch.ones(2)})
         kept.save(_snapshot(step))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["best-00-00000004.safetensors", "stage-00-step-00000004"]
+    names = ["best-00-00000004.safetensors", "best-00-00000004.sha256", "stage-00-step-00000004"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
     assert torch.equal(kept.load_best(0, 4)["w"], torch.ones(2))
 
 

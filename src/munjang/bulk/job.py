@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_origin, get_type_hints
 
 from munjang.bulk.settings import BulkSettings
 from munjang.errors import DamagedFile
@@ -96,6 +96,9 @@ class Receipt:
     files: tuple[WrittenFile, ...]
 
 
+_Noun = TypeVar("_Noun", ShardSpec, WrittenFile, Receipt)
+
+
 def to_json(value: Job | ShardSpec | Receipt) -> str:
     """Return a noun as one line of JSON."""
     return json.dumps(asdict(value), ensure_ascii=False)
@@ -121,7 +124,8 @@ def spec_from(value: Any, *, where: str) -> ShardSpec:
 def receipt_from(value: Any, *, where: str) -> Receipt:
     """Read a receipt back."""
     try:
-        return Receipt(**{**value, "files": tuple(WrittenFile(**each) for each in value["files"])})
+        files = tuple(_checked(WrittenFile, each, where) for each in value["files"])
+        return _checked(Receipt, {**value, "files": files}, where)
     except (KeyError, TypeError) as error:
         raise _damaged(where, error) from None
 
@@ -131,10 +135,10 @@ def _input(value: Mapping[str, Any]) -> InputFile:
     return InputFile(**{**value, "columns": None if columns is None else tuple(columns)})
 
 
-def _checked(kind: type[ShardSpec], value: Any, where: str) -> ShardSpec:
-    hints = get_type_hints(kind)
+def _checked(kind: type[_Noun], value: Any, where: str) -> _Noun:
+    hints = {name: (int, float) if hint is float else get_origin(hint) or hint for name, hint in get_type_hints(kind).items()}
     if not isinstance(value, dict) or set(value) != set(hints) or not all(isinstance(value[name], hints[name]) for name in hints):
-        raise _damaged(where, ValueError("other keys or types than a shard has"))
+        raise _damaged(where, ValueError(f"other keys or types than a {kind.__name__} has"))
     return kind(**value)
 
 

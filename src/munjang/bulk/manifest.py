@@ -11,6 +11,7 @@ A job is continued only with the model, settings and files it was begun with. Wh
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -24,6 +25,7 @@ from munjang.errors import DamagedFile, InputError, UsageError, shown
 
 MANIFEST, PLAN, REJECTED_ROWS = "manifest.json", "plan.jsonl", "rejected.jsonl"
 VERSION = 1
+_CHECKSUM = "plan_sha256"
 
 
 @dataclass(frozen=True)
@@ -45,16 +47,15 @@ def read_papers(storage: Storage) -> Papers | None:
     value = _loaded(content, where)
     if not isinstance(value, dict) or value.get("munjang_bulk") != VERSION:
         raise InputError(f"{where}: is not the manifest of a bulk job of this version\n  choose another folder")
-    listed = value.get("receipts")
-    receipts = None if listed is None else tuple(receipt_from(each, where=where) for each in listed)
-    return Papers(job_from(value, where=where), tuple(_plan(storage)), receipts)
+    specs = tuple(_plan(storage, value.get(_CHECKSUM)))
+    return Papers(job_from(value, where=where), specs, _receipts(value.get("receipts"), specs, where))
 
 
 def begin(storage: Storage, job: Job, specs: Iterable[ShardSpec]) -> Papers:
     """Write down a new job; the manifest comes last, so a job that has one has a plan."""
     planned = tuple(specs)
-    storage.write(PLAN, "".join(to_json(spec) + "\n" for spec in planned).encode())
-    storage.write(MANIFEST, _manifest(job, None))
+    storage.write(PLAN, _plan_lines(planned))
+    storage.write(MANIFEST, _manifest(job, planned, None))
     return Papers(job, planned, None)
 
 
@@ -108,7 +109,7 @@ def finish(storage: Storage, papers: Papers, receipts: dict[int, Receipt]) -> Pa
     """Write the rejected rows with their lines, then the manifest with all receipts."""
     in_order = tuple(receipts[spec.number] for spec in papers.specs)
     storage.write(REJECTED_ROWS, _rejected(storage, papers, receipts))
-    storage.write(MANIFEST, _manifest(papers.job, in_order))
+    storage.write(MANIFEST, _manifest(papers.job, papers.specs, in_order))
     return Papers(papers.job, papers.specs, in_order)
 
 
@@ -125,29 +126,44 @@ def _rejected(storage: Storage, papers: Papers, receipts: dict[int, Receipt]) ->
             if content is None:
                 raise DamagedFile(f"{storage.place}/{name}: is missing\n  remove {RECEIPTS}/{spec.stem}.json and continue with --resume")
             unit = "row" if file.format == "parquet" else "byte"
-            for each in map(json.loads, content.decode().split("\n")[:-1]):
+            for each in (_loaded(line, f"{storage.place}/{name}") for line in content.split(b"\n")[:-1]):
                 row = {"file": file.path, "line": line + each["line"], unit: each["place"], "reason": each["reason"]}
                 yield (json.dumps(row, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
         line += receipt.lines
 
 
-def _manifest(job: Job, receipts: Sequence[Receipt] | None) -> bytes:
+def _manifest(job: Job, specs: Sequence[ShardSpec], receipts: Sequence[Receipt] | None) -> bytes:
     listed = None if receipts is None else [asdict(each) for each in receipts]
-    value: dict[str, Any] = {"munjang_bulk": VERSION, **asdict(job), "receipts": listed}
+    checksum = hashlib.sha256(_plan_lines(specs)).hexdigest()
+    value: dict[str, Any] = {"munjang_bulk": VERSION, _CHECKSUM: checksum, **asdict(job), "receipts": listed}
     return json.dumps(value, ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace")
 
 
-def _plan(storage: Storage) -> Iterator[ShardSpec]:
+def _receipts(listed: Any, specs: Sequence[ShardSpec], where: str) -> tuple[Receipt, ...] | None:
+    if listed is None:
+        return None
+    if not isinstance(listed, list) or len(listed) != len(specs):
+        raise DamagedFile(f"{where}: does not hold one receipt for each of {len(specs):,} shards\n  restore it, or begin again elsewhere")
+    return tuple(receipt_from(each, where=where) for each in listed)
+
+
+def _plan_lines(specs: Iterable[ShardSpec]) -> bytes:
+    return "".join(to_json(spec) + "\n" for spec in specs).encode()
+
+
+def _plan(storage: Storage, checksum: str | None) -> Iterator[ShardSpec]:
     where = f"{storage.place}/{PLAN}"
     content = storage.read(PLAN)
     if content is None:
         raise DamagedFile(f"{where}: is missing\n  restore it, or begin again in another folder")
-    for line in content.decode().split("\n")[:-1]:
+    if checksum is not None and hashlib.sha256(content).hexdigest() != checksum:  # an older version wrote none
+        raise DamagedFile(f"{where}: is not what was written (its checksum differs)\n  restore it, or begin again in another folder")
+    for line in content.split(b"\n")[:-1]:
         yield spec_from(_loaded(line, where), where=where)
 
 
 def _loaded(content: bytes | str, where: str) -> Any:
     try:
         return json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DamagedFile(f"{where}: is not JSON ({error})\n  restore it, or begin again in another folder") from None

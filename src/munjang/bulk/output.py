@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
@@ -15,8 +16,8 @@ import numpy as np
 from munjang.bulk.job import Job, Receipt, ShardSpec
 from munjang.bulk.manifest import MANIFEST, read_papers
 from munjang.bulk.shard_files import Block, block_from, parquet_schema, parquet_table, parquet_writer
-from munjang.bulk.storage import PARTIAL, Storage, is_url, open_storage
-from munjang.errors import InputError, UsageError
+from munjang.bulk.storage import PARTIAL, Storage, is_url, open_storage, sync_folder
+from munjang.errors import DamagedFile, InputError, NoSpace, UsageError
 
 MERGED = (".parquet", ".npy")
 
@@ -37,11 +38,16 @@ class BulkOutput:
 
     def block(self, number: int) -> Block:
         """Return one shard's rows."""
-        names = [file.name for file in self.receipts[number].files]
-        contents = [self.storage.read(name) for name in names]
-        if any(content is None for content in contents):
-            raise InputError(f"{self.storage.place}/{names[0]}: is missing\n  make it again with munjang bulk --resume")
-        return block_from([content for content in contents if content is not None], self.job, where=f"{self.storage.place}/{names[0]}")
+        contents = []
+        for file in self.receipts[number].files:
+            content = self.storage.read(file.name)
+            where = f"{self.storage.place}/{file.name}"
+            if content is None:
+                raise InputError(f"{where}: is missing\n  make it again with munjang bulk --resume")
+            if hashlib.sha256(content).hexdigest() != file.sha256:
+                raise DamagedFile(f"{where}: is not what was written (its checksum differs)\n  remove it and continue with --resume")
+            contents.append(content)
+        return block_from(contents, self.job, where=f"{self.storage.place}/{self.receipts[number].files[0].name}")
 
     def blocks(self) -> Iterator[Block]:
         """Yield the rows of every shard, in the order of the input."""
@@ -89,6 +95,11 @@ def merge(output: BulkOutput, path: str | Path) -> str:
         with temporary.open("rb") as handle:
             digest = hashlib.file_digest(handle, "sha256").hexdigest()
         temporary.replace(target)
+        sync_folder(target.absolute().parent)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise NoSpace(f"{target}: the disk is full; what was there before is intact\n  free some space and merge again") from None
+        raise
     finally:
         temporary.unlink(missing_ok=True)
     return digest

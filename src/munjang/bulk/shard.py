@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from munjang.bulk.opening import short_name
 from munjang.bulk.read_shard import Rejected, ShardRows, read_shard
 from munjang.bulk.shard_files import Block, files_of
 from munjang.bulk.storage import Storage
-from munjang.errors import MunjangError, TextError, shown
+from munjang.errors import DamagedFile, MunjangError, TextError, shown
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.types import Floats
 
@@ -75,8 +76,15 @@ def find_receipt(storage: Storage, spec: ShardSpec) -> Receipt | None:
     content = storage.read(name)
     if content is None:
         return None
-    receipt = receipt_from(json.loads(content), where=f"{storage.place}/{name}")
+    receipt = receipt_from(_loaded(content, f"{storage.place}/{name}"), where=f"{storage.place}/{name}")
     return receipt if all(storage.size(file.name) == file.bytes for file in receipt.files) else None
+
+
+def _loaded(content: bytes, where: str) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise DamagedFile(f"{where}: is not JSON ({error})\n  remove it and continue with --resume") from None
 
 
 def _block(

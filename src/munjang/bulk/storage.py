@@ -9,7 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -80,9 +81,24 @@ def open_storage(place: str, *, create: bool = False) -> Storage:
     folder = Path(place)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{place}: is a file, expected a folder for the output")
-    if create:
-        folder.mkdir(parents=True, exist_ok=True)
+    if create and not folder.is_dir():
+        with _told(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            sync_folder(folder.absolute().parent)
     return LocalStorage(folder)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Turn a full disk into our words."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise NoSpace(
+                f"{path}: the disk is full; every shard that is done is whole\n  free some space and continue with --resume"
+            ) from None
+        raise
 
 
 class LocalStorage:
@@ -97,19 +113,16 @@ class LocalStorage:
         path = self.folder / name
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
         try:
-            path.parent.mkdir(exist_ok=True)
-            with temporary.open("xb") as handle:
-                handle.writelines([data] if isinstance(data, bytes) else data)
-                handle.flush()
-                os.fsync(handle.fileno())
-            temporary.replace(path)
-            _sync_folder(path.parent)
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise NoSpace(
-                    f"{path}: the disk is full; every shard that is done is whole\n  free some space and continue with --resume"
-                ) from None
-            raise
+            with _told(path):
+                if not path.parent.is_dir():
+                    path.parent.mkdir(exist_ok=True)
+                    sync_folder(path.parent.parent)
+                with temporary.open("xb") as handle:
+                    handle.writelines([data] if isinstance(data, bytes) else data)
+                    handle.flush()
+                    os.fsync(handle.fileno())
+                temporary.replace(path)
+                sync_folder(path.parent)
         finally:
             temporary.unlink(missing_ok=True)
 
@@ -202,7 +215,8 @@ class RemoteStorage:
         return f"{self._root}/{name}"
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Wait until a folder's list of names is on disk."""
     if os.name == "nt":  # a directory cannot be opened there
         return
     handle = os.open(folder, os.O_RDONLY)

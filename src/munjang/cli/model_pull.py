@@ -17,6 +17,7 @@ from munjang.engine.folder import read_folder
 from munjang.engine.weights import find_weights
 from munjang.errors import InputError, MissingExtra, UsageError, shown
 from munjang.models.registry import models_home
+from munjang.models.save import sync_directory, sync_whole
 
 WANTED = ("*.safetensors", "*.json", "*.txt", "*.model", "README.md")
 UNWANTED = ("onnx/*", "openvino/*", "coreml/*")
@@ -40,7 +41,9 @@ def pull(name: str, *, revision: str | None = None, download: Download | None = 
         shutil.rmtree(temporary / ".cache", ignore_errors=True)
         find_weights(_base_folder(temporary))
         temporary.chmod(0o755)
+        sync_whole(temporary)
         temporary.replace(target)
+        sync_directory(target.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return target

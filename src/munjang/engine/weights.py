@@ -154,6 +154,9 @@ def _entries(path: Path, header: dict[str, Any], *, data_start: int, size: int) 
                 f"{path}: tensor {shown(name)} overlaps another or ends past the file ({entry.stop:,} of {size:,} bytes); truncated?"
             )
         end = entry.stop
+    spare = size - data_start - sum(entry.stop - entry.start for entry in entries.values())
+    if spare:
+        raise FolderError(f"{path}: {spare:,} bytes belong to no tensor; damaged, or a file of another format too")
     return entries
 
 

@@ -42,12 +42,12 @@ def _documents(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _passages(connection: sqlite3.Connection, dimension: int) -> Iterator[str]:
-    sql = """SELECT passages.row, document, start, stop, vector, vectors.checksum, length(documents.text)
+    sql = """SELECT passages.row, document, start, stop, vector, vectors.checksum, documents.number
              FROM passages LEFT JOIN vectors ON vectors.row = passages.row LEFT JOIN documents ON documents.number = document"""
-    for row, document, start, stop, vector, checksum, length in connection.execute(sql):
-        if length is None or not 0 <= start <= stop:
+    for row, document, start, stop, vector, checksum, known in connection.execute(sql):
+        if known is None or not (isinstance(start, int) and isinstance(stop, int) and 0 <= start <= stop):
             yield f"passage {row} has no document, or a place that no text has"
-        if not isinstance(vector, bytes) or len(vector) != 4 * dimension:
+        elif not isinstance(vector, bytes) or len(vector) != 4 * dimension:
             yield f"passage {row} has no vector of {dimension} numbers"
         elif passage_checksum(row, document, start, stop, vector) != checksum:
             yield f"the vector of passage {row} fails its checksum"

@@ -14,12 +14,13 @@ import sqlite3
 import uuid
 from pathlib import Path
 
-from munjang.errors import InputError
+from munjang.errors import DamagedFile, InputError
 from munjang.library.sqlite_files import PAGE_BYTES, open_connection, transaction, translated
 from munjang.library.store import Settings
 
 APPLICATION = 0x4D4A4C42  # "MJLB"
 FORMAT = 1
+_SMALLEST = 512  # bytes of an SQLite file
 
 _TABLES = (
     "CREATE TABLE settings (one INTEGER PRIMARY KEY CHECK (one = 1), uuid TEXT NOT NULL, generation INTEGER NOT NULL, model TEXT NOT NULL,"
@@ -41,6 +42,8 @@ def create(path: Path, settings: Settings) -> None:
     fresh = not path.exists() or path.stat().st_size == 0
     if fresh:
         path.touch()
+    elif path.stat().st_size < _SMALLEST:  # SQLite takes a file of one byte for an empty database
+        raise DamagedFile(f"{path}: has {path.stat().st_size} bytes, a library has more; it was cut off\n  restore it from a copy")
     connection = open_connection(path, write=True)
     try:
         with translated(str(path)):

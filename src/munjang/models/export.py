@@ -23,8 +23,9 @@ from munjang.engine.modules import TransformerModule
 from munjang.engine.onnxgraph import INT64, GraphPen, Input
 from munjang.engine.session import ERRORS_ONLY
 from munjang.engine.transformer import Compute
-from munjang.errors import InputError, UsageError
+from munjang.errors import InputError, NoSpace, UsageError
 from munjang.models.samples import load_samples
+from munjang.models.save import NO_SPACE, sync_directory
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.types import Vectors
 
@@ -60,14 +61,28 @@ def export_onnx(model: SentenceEncoder, target: str | Path, *, compute: Compute 
     if not (target / "modules.json").is_file():
         model.save(target)
     path = target / FILES[compute]
-    path.parent.mkdir(exist_ok=True)
-    temporary = path.with_suffix(".part")
-    with temporary.open("wb") as file:
-        file.write(graph)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    _write_whole(path, graph)
     return ExportReport(path, len(graph), difference, texts)
+
+
+def _write_whole(path: Path, graph: bytes) -> None:
+    """Make or replace the file in one step; when this returns it is on disk."""
+    temporary = path.with_suffix(".part")
+    try:
+        path.parent.mkdir(exist_ok=True)
+        with temporary.open("wb") as file:
+            file.write(graph)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        sync_directory(path.parent)
+        sync_directory(path.parent.parent)  # the folder itself may be new
+    except OSError as error:
+        if error.errno == NO_SPACE:
+            raise NoSpace(f"{path}: the disk is full; what was there before is intact") from error
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _write_graph(model: SentenceEncoder, base: TransformerModule, compute: Compute) -> bytes:

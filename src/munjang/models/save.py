@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
+
 from munjang.engine.activations import TORCH_NAMES
 from munjang.engine.folder import ModelFolder
 from munjang.engine.modules import Activation, StaticModule, TransformerModule
@@ -61,20 +63,22 @@ def save_whole(target: Path, write: Callable[[Path], None]) -> None:
     """Let `write` fill a folder that appears at `target` whole or not at all."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{target}: exists already and is not empty; choose another name, or remove it first")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    temporary: Path | None = None
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         write(temporary)
-        _sync(temporary)
+        sync_whole(temporary)
         temporary.chmod(0o755)
         temporary.replace(target)
-        _sync_directory(target.parent)
-    except OSError as error:
-        if error.errno == NO_SPACE:
+        sync_directory(target.parent)
+    except (OSError, SafetensorError) as error:  # safetensors tells the system's errors in its message only
+        if getattr(error, "errno", None) == NO_SPACE or f"os error {NO_SPACE}" in str(error):
             raise NoSpace(f"{target}: the disk is full; nothing was written") from error
         raise
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _write(folder: ModelFolder, tokenizer: Tokenizer, target: Path, *, width: int, max_length: int | None) -> None:
@@ -106,15 +110,19 @@ def _copy_weights(source: Path, target: Path) -> None:
         shutil.copyfile(source / INDEX, target / INDEX)
 
 
-def _sync(folder: Path) -> None:
-    for file in folder.rglob("*"):
-        if file.is_file():
-            with file.open("rb+") as handle:
+def sync_whole(folder: Path) -> None:
+    """Wait until everything in a folder is on disk."""
+    for path in folder.rglob("*"):
+        if path.is_dir():
+            sync_directory(path)
+        else:
+            with path.open("rb+") as handle:
                 os.fsync(handle.fileno())
-    _sync_directory(folder)
+    sync_directory(folder)
 
 
-def _sync_directory(folder: Path) -> None:
+def sync_directory(folder: Path) -> None:
+    """Wait until a folder's list of names is on disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -16,8 +16,11 @@ from typing import Any
 from torch import Tensor
 
 from munjang.errors import DamagedFile
-from munjang.train.durable import check_folder, clear_partial, write_file, write_folder
+from munjang.train.durable import check_folder, clear_partial, sha256_of, write_file, write_folder
 from munjang.train.log import TrainingLog
+
+_CHECKSUM = ".sha256"
+"""The suffix of the file beside the best weights that holds their checksum."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,9 @@ class Checkpoints:
         for other in self._found():
             if other.name != name:
                 shutil.rmtree(other)
-        for path in self.folder.glob("best-*.safetensors"):
-            if path != self._best_path(position.stage, position.best_step or 0):
+        best = self._best_path(position.stage, position.best_step or 0)
+        for path in self.folder.glob("best-*"):
+            if path.stem != best.stem:
                 path.unlink()
 
     def exist(self) -> bool:
@@ -93,13 +97,19 @@ class Checkpoints:
     def save_best(self, stage: int, step: int, weights: Mapping[str, Tensor]) -> None:
         """Keep the weights of the best evaluation so far."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_file(self._best_path(stage, step), lambda path: _save_tensors(path, weights))
+        path = self._best_path(stage, step)
+        write_file(path, lambda draft: _save_tensors(draft, weights))
+        checksum = sha256_of(path)
+        write_file(path.with_suffix(_CHECKSUM), lambda draft: _write_text(draft, checksum))
 
     def load_best(self, stage: int, step: int) -> dict[str, Tensor]:
         """Return the weights that `save_best` kept."""
         path = self._best_path(stage, step)
         if not path.is_file():
             raise DamagedFile(f"{path}: missing, expected the weights of the best evaluation")
+        checksum = path.with_suffix(_CHECKSUM)
+        if checksum.is_file() and checksum.read_bytes() != sha256_of(path).encode():  # a training of an older version has none
+            raise DamagedFile(f"{path}: is not what was written (its checksum differs)\n  restore it, or train again")
         return _load_tensors(path)
 
     def _best_path(self, stage: int, step: int) -> Path:
@@ -117,10 +127,18 @@ def _save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
 
 
 def _load_tensors(path: Path) -> dict[str, Tensor]:
+    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    found: dict[str, Tensor] = load_file(path)
+    try:
+        found: dict[str, Tensor] = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise DamagedFile(f"{path}: cannot be read ({error})\n  restore it, or train again") from None
     return found
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="ascii")
 
 
 def _read_json(path: Path) -> Any:

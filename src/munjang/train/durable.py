@@ -14,7 +14,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from munjang.errors import DamagedFile, NoSpace
+from safetensors import SafetensorError
+
+from munjang.errors import DamagedFile, MunjangError, NoSpace
 
 MANIFEST = "manifest.json"
 _TEMPORARY = ".partial-"
@@ -22,47 +24,58 @@ _TEMPORARY = ".partial-"
 
 def write_folder(target: Path, fill: Callable[[Path], None]) -> None:
     """Make the folder `target` out of what `fill` writes into an empty one, in one step; an older `target` is replaced."""
-    target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.parent / f"{_TEMPORARY}{target.name}-{os.getpid()}"
     shutil.rmtree(draft, ignore_errors=True)
     try:
-        draft.mkdir()
+        draft.mkdir(parents=True)
         fill(draft)
         files = sorted(path for path in draft.rglob("*") if path.is_file())
         listed = {path.relative_to(draft).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in files}
         (draft / MANIFEST).write_text(json.dumps(listed, indent=1), encoding="utf-8")
-        for path in [*files, draft / MANIFEST]:
+        for path in [*files, draft / MANIFEST, *(path for path in draft.rglob("*") if path.is_dir()), draft]:
             flush(path)
-        flush(draft)
-    except OSError as error:
+        if target.exists():
+            shutil.rmtree(target)
+        draft.rename(target)
+        flush(target.parent)
+    except (OSError, SafetensorError) as error:
+        raise _told(error, target) from None
+    finally:
         shutil.rmtree(draft, ignore_errors=True)
-        if error.errno == errno.ENOSPC:
-            raise NoSpace(f"{target}: the disk is full; what was there before is intact\n  free some space and resume") from None
-        raise
-    if target.exists():
-        shutil.rmtree(target)
-    draft.rename(target)
-    flush(target.parent)
 
 
 def write_file(target: Path, fill: Callable[[Path], None]) -> None:
     """Make the file `target` in one step."""
     draft = target.parent / f"{_TEMPORARY}{target.name}-{os.getpid()}"
-    fill(draft)
-    flush(draft)
-    draft.replace(target)
-    flush(target.parent)
+    try:
+        fill(draft)
+        flush(draft)
+        draft.replace(target)
+        flush(target.parent)
+    except (OSError, SafetensorError) as error:
+        raise _told(error, target) from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _told(error: OSError | SafetensorError, target: Path) -> OSError | MunjangError:
+    """Return the error in our words where we have some; safetensors tells the system's errors in its message only."""
+    if (isinstance(error, OSError) and error.errno == errno.ENOSPC) or f"os error {errno.ENOSPC}" in str(error):
+        return NoSpace(f"{target}: the disk is full; what was there before is intact\n  free some space and resume")
+    return error if isinstance(error, OSError) else MunjangError(f"{target}: cannot be written ({error})")
 
 
 def check_folder(folder: Path) -> None:
     """Refuse a folder whose files are not those of its manifest."""
     try:
         listed = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DamagedFile(f"{folder / MANIFEST}: cannot be read ({type(error).__name__})") from None
-    for name, facts in listed.items():
+        expected = {str(name): (facts["bytes"], facts["sha256"]) for name, facts in listed.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise DamagedFile(f"{folder / MANIFEST}: cannot be read ({type(error).__name__})\n  restore it, or train again") from None
+    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} - {MANIFEST}
+    for name in sorted(found | set(expected)):
         path = folder / name
-        if not path.is_file() or path.stat().st_size != facts["bytes"] or sha256_of(path) != facts["sha256"]:
+        if name not in found or (path.stat().st_size, sha256_of(path)) != expected.get(name):
             raise DamagedFile(f"{path}: is not what was written (size or checksum differs)\n  restore it, or train again")
 
 

@@ -21,7 +21,7 @@ from munjang.engine.write_folder import write_modules
 from munjang.train.card import CardFacts, DataFact, ScoreFact, model_card
 from munjang.train.cross import TrainableCrossEncoder
 from munjang.train.cross_finish import measure_score_spread, save_cross_encoder
-from munjang.train.durable import write_folder
+from munjang.train.durable import flush, write_folder
 from munjang.train.encoder import TrainableEncoder
 from munjang.train.load_folder import quiet_transformers
 from munjang.train.log import FinalEntry, TrainingLog
@@ -157,7 +157,9 @@ def _save(recipe: Recipe, outcome: Outcome) -> TrainResult:
             shutil.rmtree(place)
         if path.name != last:
             path.replace(place)
+    flush(output)
     (staged / last).replace(output / last)
+    flush(output)
     staged.rmdir()
     return result
 

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from munjang.errors import DamagedFile, MunjangError, UsageError
 from munjang.train.build import Trainable, build
 from munjang.train.checkpoint import Checkpoints, Position, Snapshot
+from munjang.train.durable import write_file
 from munjang.train.kinds import Measures, measures_of, prepare
 from munjang.train.log import DevEntry, FinalEntry, StepEntry, TrainingLog
 from munjang.train.optimizer import freeze, learning, make_optimizer, optimizer_state, restore_optimizer
@@ -105,7 +106,8 @@ class Trainer:
         self.is_new = True
         if self.processes.is_first:
             self.folder.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(wanted, indent=1, ensure_ascii=False), encoding="utf-8")
+            text = json.dumps(wanted, indent=1, ensure_ascii=False)
+            write_file(path, lambda draft: _write(draft, text))
         self.processes.wait()
         return None
 
@@ -136,6 +138,10 @@ class Trainer:
 
     def _name(self, number: int) -> str:
         return self.recipe.stages[number].name or f"stage {number + 1}"
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
 
 
 class _StageRun:

@@ -48,8 +48,11 @@ def save_topics(model: TopicModel, folder: Path | str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         arrays = _written(folder, "arrays", ".safetensors", save(_arrays(model)))
         texts = _written(folder, "documents", ".json", _json({"excerpts": list(model.documents.excerpts)}))
+        _flush(folder)  # what topics.json names is on disk before topics.json is
         facts = {"format": FORMAT, **_facts(model), "files": [arrays, texts]}
         _replace(folder / MAIN, _json({**facts, "checksum": hashlib.sha256(_json(facts)).hexdigest()}))
+        _flush(folder)
+        _flush(folder.parent)  # the folder itself may be new
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise NoSpace(f"{folder}: the disk is full; what was saved before is intact") from error
@@ -168,6 +171,17 @@ def _replace(path: Path, content: bytes) -> None:
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _flush(folder: Path) -> None:
+    """Wait until a folder's list of names is on disk."""
+    if os.name == "nt":  # a directory cannot be opened there
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _checked(folder: Path, name: str) -> bytes:
