@@ -93,7 +93,8 @@ def _kiwi(user_words: tuple[str, ...]) -> Any:
         raise MissingExtra("splitting Korean into morphemes", "korean")
     from kiwipiepy import Kiwi
 
-    kiwi = Kiwi(num_workers=usable_cores())
+    # Without its list of names of several words: 200 MB less, twice as fast to load, and a search for one word of a name finds it.
+    kiwi = Kiwi(num_workers=usable_cores(), load_multi_dict=False)
     for word in user_words:
         kiwi.add_user_word(word, "NNP", 10.0)
     return kiwi
