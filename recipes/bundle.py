@@ -32,6 +32,7 @@ def main() -> None:
     shutil.copytree(chosen.folder, target, ignore=shutil.ignore_patterns(*LEFT_OUT))
     for weights in target.rglob("*.safetensors"):
         save_file({name: halved(array) for name, array in load_file(weights).items()}, weights, metadata={"format": "pt"})
+        weights.chmod(0o644)  # safetensors writes for its owner alone
     shutil.copy(HERE / chosen.name / "CARD.md", target / "README.md")
     size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
     print(f"{chosen.name}: {size / 1e6:.1f} MB")
