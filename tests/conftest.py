@@ -144,6 +144,18 @@ def randomise(model: Any, seed: int = 0) -> None:
             parameter.copy_(noise + 1 if "norm" in name.lower() and name.endswith("weight") else noise)
 
 
+def write_cross_encoder(folder: Path, labels: int) -> None:
+    """Write a tiny BERT cross-encoder with so many labels and weights that are large enough to tell texts apart."""
+    transformers = pytest.importorskip("transformers", reason="it makes the tiny cross-encoder")
+    size = write_tokenizer(folder, "bert", 48)
+    with quiet():
+        config = make_config(Tiny(positions=POSITIONS), size)
+        config.num_labels = labels
+        model = transformers.AutoModelForSequenceClassification.from_config(config).eval()
+        randomise(model)
+        model.save_pretrained(folder)
+
+
 def build(folder: Path, tiny: Tiny) -> Path:
     """Make one folder, in the dialect asked for; "plain" has no modules at all."""
     with quiet():

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from tests.conftest import POSITIONS, Tiny, make_config, quiet, randomise, write_tokenizer
+from tests.conftest import write_cross_encoder
 
 from munjang import CrossEncoder, SentenceEncoder
 
@@ -55,17 +55,9 @@ def prompted(tiny_folder: Any) -> SentenceEncoder:
 
 @pytest.fixture(scope="session")
 def make_reranker(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    transformers = pytest.importorskip("transformers", reason="it makes the tiny cross-encoder")
-
     def make(labels: int) -> Path:
         folder = tmp_path_factory.mktemp(f"cross-{labels}")
-        size = write_tokenizer(folder, "bert", 48)
-        with quiet():
-            config = make_config(Tiny(positions=POSITIONS), size)
-            config.num_labels = labels
-            made = transformers.AutoModelForSequenceClassification.from_config(config).eval()
-            randomise(made)
-            made.save_pretrained(folder)
+        write_cross_encoder(folder, labels)
         return folder
 
     return make

@@ -24,6 +24,19 @@ pytest.importorskip("pyarrow")
 needs_two = pytest.mark.skipif(usable_cores() < 2, reason="needs two cores")
 
 
+def test_what_lost_workers_left_half_written_is_gone_when_the_job_is_done(tmp_path, news, tiny_bert_folder):
+    def watch(job, specs):
+        def done(spec, receipt, before):
+            for folder in ("vectors", "receipts"):
+                (tmp_path / "out" / folder / f".part-{spec.number}.aa.part").write_bytes(b"half")
+
+        return done
+
+    encode_bulk([news], tmp_path / "out", model=tiny_bert_folder, settings=BulkSettings(shard_rows=20), crew=Crew(1), watch=watch)
+    assert open_output(tmp_path / "out").check() == []
+    assert not list((tmp_path / "out").rglob(".*.part"))
+
+
 @needs_two
 def test_the_bytes_do_not_depend_on_workers_or_threads(tmp_path, news, encode):
     alone = digest(encode(news, tmp_path / "one"))

@@ -18,7 +18,7 @@ import pytest
 for package in ("starlette", "uvicorn", "httptools", "pydantic", "orjson", "prometheus_client"):
     pytest.importorskip(package, reason=f"the extra serve is not installed: {package}")
 
-from tests.conftest import POSITIONS, Tiny, make_config, quiet, randomise, write_tokenizer  # noqa: E402
+from tests.conftest import write_cross_encoder  # noqa: E402
 
 from munjang import CrossEncoder, SentenceEncoder  # noqa: E402
 from munjang.limits import SERVE_LIMITS  # noqa: E402
@@ -98,17 +98,9 @@ def model(tiny_bert_folder: Path) -> SentenceEncoder:
 
 @pytest.fixture(scope="session")
 def make_reranker(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], CrossEncoder]:
-    transformers = pytest.importorskip("transformers", reason="it makes the tiny cross-encoder")
-
     def make(labels: int) -> CrossEncoder:
         folder = tmp_path_factory.mktemp(f"cross-{labels}")
-        size = write_tokenizer(folder, "bert", 48)
-        with quiet():
-            config = make_config(Tiny(positions=POSITIONS), size)
-            config.num_labels = labels
-            made = transformers.AutoModelForSequenceClassification.from_config(config).eval()
-            randomise(made)
-            made.save_pretrained(folder)
+        write_cross_encoder(folder, labels)
         return CrossEncoder.load(folder)
 
     return make

@@ -97,7 +97,7 @@ def teacher_writer() -> Writer:
 
 
 def file_writer() -> Writer:
-    from munjang.cli.whole_file import write_whole
+    from munjang.whole_file import write_whole
 
     return twice(lambda folder, number: write_whole(folder / "vectors.npy", bytes([number]) * 3_000), looks.look_file)
 

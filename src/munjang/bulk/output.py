@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
-import os
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +13,9 @@ import numpy as np
 from munjang.bulk.job import Job, Receipt, ShardSpec
 from munjang.bulk.manifest import MANIFEST, read_papers
 from munjang.bulk.shard_files import Block, block_from, parquet_schema, parquet_table, parquet_writer
-from munjang.bulk.storage import PARTIAL, Storage, is_url, open_storage, sync_folder
-from munjang.errors import DamagedFile, InputError, NoSpace, UsageError
+from munjang.bulk.storage import Storage, is_url, open_storage
+from munjang.errors import DamagedFile, InputError, UsageError
+from munjang.whole_file import whole_file
 
 MERGED = (".parquet", ".npy")
 
@@ -86,23 +84,10 @@ def merge(output: BulkOutput, path: str | Path) -> str:
     target = Path(path)
     if target.suffix.lower() not in MERGED:
         raise UsageError(f"{target}: expected a name that ends in {' or '.join(MERGED)}")
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}{PARTIAL}")
-    try:
-        with temporary.open("xb") as handle:
-            (_merge_npy if target.suffix.lower() == ".npy" else _merge_parquet)(output, handle)
-            handle.flush()
-            os.fsync(handle.fileno())
-        with temporary.open("rb") as handle:
-            digest = hashlib.file_digest(handle, "sha256").hexdigest()
-        temporary.replace(target)
-        sync_folder(target.absolute().parent)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise NoSpace(f"{target}: the disk is full; what was there before is intact\n  free some space and merge again") from None
-        raise
-    finally:
-        temporary.unlink(missing_ok=True)
-    return digest
+    with whole_file(target) as handle:
+        (_merge_npy if target.suffix.lower() == ".npy" else _merge_parquet)(output, handle)
+        handle.seek(0)
+        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def _merge_parquet(output: BulkOutput, handle: BinaryIO) -> None:

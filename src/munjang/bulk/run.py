@@ -149,6 +149,7 @@ def _run(storage: Storage, papers: Papers, work: Work, crew: Crew, processes: in
     elif waiting:
         run_local(work, waiting, workers=min(processes, len(waiting)), done=take)
     if waiting or papers.receipts is None:
+        storage.clear_partial()  # of workers that were lost on the way
         papers = finish(storage, papers, receipts)
     return _report(storage.place, list(receipts.values()), rows_before=before, seconds=time.perf_counter() - started)
 

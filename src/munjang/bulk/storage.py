@@ -1,22 +1,21 @@
 """Where a job's output lives: a folder, or a place that fsspec knows (s3://…, gs://…). A file appears there whole or not at all.
 
 In a folder a file is written under a temporary name, synced and renamed, and the folder's list of names is synced. Object stores show an
-object only when all of it has arrived. What a killed process leaves behind has a temporary name and is cleared by the next run.
+object only when all of it has arrived. What a killed process leaves behind has a temporary name and is cleared when the job is done, or by
+the next run.
 """
 
 from __future__ import annotations
 
-import errno
 import os
-import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 from munjang.errors import MissingExtra, MunjangError, NoSpace, UsageError
+from munjang.whole_file import PARTIAL, is_full, sync, whole_file
 
-PARTIAL = ".part"
 FILE = "file://"
 """An address that is a path after all."""
 
@@ -84,7 +83,7 @@ def open_storage(place: str, *, create: bool = False) -> Storage:
     if create and not folder.is_dir():
         with _told(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            sync_folder(folder.absolute().parent)
+            sync(folder.absolute().parent)
     return LocalStorage(folder)
 
 
@@ -93,8 +92,8 @@ def _told(path: Path) -> Iterator[None]:
     """Turn a full disk into our words."""
     try:
         yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    except (OSError, NoSpace) as error:
+        if isinstance(error, NoSpace) or is_full(error):
             raise NoSpace(
                 f"{path}: the disk is full; every shard that is done is whole\n  free some space and continue with --resume"
             ) from None
@@ -109,22 +108,14 @@ class LocalStorage:
         self.place = str(folder)
 
     def write(self, name: str, data: bytes | Iterable[bytes]) -> None:
-        """Write under a temporary name, sync, rename, sync the folder."""
+        """Write the file whole, and its folder if there is none yet."""
         path = self.folder / name
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
-        try:
-            with _told(path):
-                if not path.parent.is_dir():
-                    path.parent.mkdir(exist_ok=True)
-                    sync_folder(path.parent.parent)
-                with temporary.open("xb") as handle:
-                    handle.writelines([data] if isinstance(data, bytes) else data)
-                    handle.flush()
-                    os.fsync(handle.fileno())
-                temporary.replace(path)
-                sync_folder(path.parent)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with _told(path):
+            if not path.parent.is_dir():
+                path.parent.mkdir(exist_ok=True)
+                sync(path.parent.parent)
+            with whole_file(path) as handle:
+                handle.writelines([data] if isinstance(data, bytes) else data)
 
     def read(self, name: str) -> bytes | None:
         """Return a file's content, None if there is no such file."""
@@ -174,7 +165,7 @@ class RemoteStorage:
                     for piece in data:
                         handle.write(piece)
         except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            if is_full(error):
                 raise NoSpace(f"{self.place}/{name}: no space is left\n  free some and continue with --resume") from None
             raise MunjangError(f"{self.place}/{name}: cannot be written ({error})") from error
 
@@ -213,14 +204,3 @@ class RemoteStorage:
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
-
-
-def sync_folder(folder: Path) -> None:
-    """Wait until a folder's list of names is on disk."""
-    if os.name == "nt":  # a directory cannot be opened there
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -123,7 +123,7 @@ def pair_cosines(encoder: Encoder, data: AnyDataset) -> FloatArray:
 
 
 def _write(output: Path, curve: dict[str, Any]) -> None:
-    from munjang.cli.whole_file import write_whole
+    from munjang.whole_file import write_whole
 
     write_whole(output, json.dumps(curve, indent=1, allow_nan=False) + "\n")
 

@@ -23,8 +23,8 @@ from munjang.models.compress.layers import keep_layers_of
 from munjang.models.compress.parts import ModelParts, read_parts, write_parts
 from munjang.models.compress.vocabulary import PruneOptions, prune_parts
 from munjang.models.export import export_onnx
-from munjang.models.save import sync_directory
 from munjang.models.sentence_encoder import SentenceEncoder
+from munjang.whole_file import sync
 
 SPEED_TEXTS = 128
 
@@ -88,7 +88,7 @@ def compress_model(
         if target.is_dir():
             target.rmdir()  # empty, as was checked
         versions[-1].path.replace(target)
-        sync_directory(target.parent)
+        sync(target.parent)
     return figures
 
 

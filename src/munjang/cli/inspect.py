@@ -175,7 +175,7 @@ def _warn_if_cut(found: Inspection) -> None:
 
 
 def _write(output: Path, html: str) -> None:
-    from munjang.cli.whole_file import write_whole
+    from munjang.whole_file import write_whole
 
     write_whole(output, html)
     note(f"written to {output}")

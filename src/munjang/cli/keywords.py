@@ -102,9 +102,9 @@ def _write(found: Found, output: Path | None, html: Path | None) -> None:
         listed = [(row, rank, word) for row, words in found for rank, word in enumerate(words, start=1)]
         write_rows(output, [{"row": r.name(), "rank": rank, "keyword": w.text, "score": round(w.score, 6)} for r, rank, w in listed])
     if html is not None:
-        from munjang.cli.whole_file import write_whole
         from munjang.report.keywords_page import Marked, keywords_page
         from munjang.text.unicode import clean
+        from munjang.whole_file import write_whole
 
         marked = [Marked(row.name(), clean(row.text), [(word.text, word.score) for word in words], _places(words)) for row, words in found]
         write_whole(html, keywords_page(marked, title="Keywords", lead=f"{len(found):,} texts"))

@@ -63,10 +63,10 @@ def draw(
     from munjang.analyze.clusters import ClusterOptions, need_sklearn
     from munjang.analyze.layout import lay_out
     from munjang.cli.watched import load_watched
-    from munjang.cli.whole_file import write_whole
     from munjang.report.map_page import MapPoint, map_page
     from munjang.text.unicode import clean
     from munjang.vectors.similarity import normalize
+    from munjang.whole_file import write_whole
 
     if output.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{output}: expected a name that ends in .html")

@@ -17,7 +17,8 @@ from munjang.engine.folder import read_folder
 from munjang.engine.weights import find_weights
 from munjang.errors import InputError, MissingExtra, UsageError, shown
 from munjang.models.registry import models_home
-from munjang.models.save import sync_directory, sync_whole
+from munjang.models.save import sync_whole
+from munjang.whole_file import sync
 
 WANTED = ("*.safetensors", "*.json", "*.txt", "*.model", "README.md")
 UNWANTED = ("onnx/*", "openvino/*", "coreml/*")
@@ -43,7 +44,7 @@ def pull(name: str, *, revision: str | None = None, download: Download | None = 
         temporary.chmod(0o755)
         sync_whole(temporary)
         temporary.replace(target)
-        sync_directory(target.parent)
+        sync(target.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return target

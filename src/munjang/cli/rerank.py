@@ -73,6 +73,6 @@ def _score(score: object) -> str:
 def _write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     import json
 
-    from munjang.cli.whole_file import write_whole
+    from munjang.whole_file import write_whole
 
     write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

@@ -64,7 +64,7 @@ def check_rows_output(output: Path | None, *, suffixes: Sequence[str] = TABLES) 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write rows in the format the name says; a .txt file gets the column "text" alone."""
-    from munjang.cli.whole_file import write_whole
+    from munjang.whole_file import write_whole
 
     suffix = path.suffix.lower()
     if suffix == ".jsonl":

@@ -35,7 +35,7 @@ def check_output(output: Path | None) -> None:
 
 def deliver(body: Mapping[str, Any], *, output: Path | None, as_json: bool) -> None:
     """Write the report to a file if one is named, and print it if JSON is wanted."""
-    from munjang.cli.whole_file import write_whole
+    from munjang.whole_file import write_whole
 
     if output is not None:
         # A lone surrogate in a text becomes a JSON escape.

@@ -127,9 +127,9 @@ def _print(scores_NM: Floats, rows: list[str], columns: list[str]) -> None:
 
 
 def _write(scores_NM: Floats, rows: list[str], columns: list[str], output: Path, *, model: str) -> None:
-    from munjang.cli.whole_file import whole_file, write_whole
     from munjang.report.heatmap import heatmap_svg
     from munjang.report.page import page, section, wide
+    from munjang.whole_file import whole_file, write_whole
 
     title = f"Similarity of {len(rows)} x {len(columns)} texts"
     suffix = output.suffix.lower()

@@ -70,8 +70,8 @@ def show_topic(model: TopicModel, topic: Topic, *, as_json: bool) -> None:
 
 def write_report(model: TopicModel, path: Path, title: str, *, over_time: Slices | None = None, per_class: Slices | None = None) -> None:
     """Write the HTML report."""
-    from munjang.cli.whole_file import write_whole
     from munjang.report.topics_page import topics_page
+    from munjang.whole_file import write_whole
 
     views, joins = _views(model), _joins(model)
     facts = [

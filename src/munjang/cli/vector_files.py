@@ -14,10 +14,10 @@ from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
-from munjang.cli.whole_file import whole_file
 from munjang.errors import MissingExtra, UsageError
 from munjang.text.records import Record
 from munjang.types import Floats
+from munjang.whole_file import whole_file
 
 
 class VectorWriter(Protocol):

@@ -7,12 +7,9 @@ curve was fitted to. A `Calibration` is saved as JSON and loads without running 
 
 from __future__ import annotations
 
-import errno
 import itertools
 import json
 import math
-import os
-import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -20,11 +17,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from munjang.errors import DamagedFile, InputError, NoSpace, UsageError
+from munjang.errors import DamagedFile, InputError, UsageError
 from munjang.evaluate.classification import best_f1, f1_at
 from munjang.evaluate.inputs import FloatArray, IntArray, binary, numbers, same_length
 from munjang.evaluate.result import jsonable
 from munjang.limits import LIMITS
+from munjang.whole_file import write_whole
 
 Method: TypeAlias = Literal["isotonic", "logistic"]
 _FORMAT = "munjang-calibration-1"
@@ -132,32 +130,7 @@ def expected_calibration_error(probabilities: ArrayLike, labels: ArrayLike, *, b
 
 def save_calibration(calibration: Calibration, path: str | Path) -> None:
     """Write the curve as JSON; an older file is replaced whole or not at all."""
-    file = Path(path)
-    draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}.part")
-    try:
-        with draft.open("x", encoding="utf-8") as stream:
-            stream.write(json.dumps(calibration.to_json(), indent=1) + "\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(file)
-        _flush(file.parent)
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise NoSpace(f"{file}: the disk is full; what was there before is intact") from error
-        raise
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _flush(folder: Path) -> None:
-    """Wait until a folder's list of names is on disk."""
-    if os.name == "nt":  # a directory cannot be opened there
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    write_whole(Path(path), json.dumps(calibration.to_json(), indent=1) + "\n")
 
 
 def load_calibration(path: str | Path) -> Calibration:

@@ -9,7 +9,6 @@ words       FTS5 over each passage's words, by row
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import uuid
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 from munjang.errors import DamagedFile, InputError
 from munjang.library.sqlite_files import PAGE_BYTES, open_connection, transaction, translated
 from munjang.library.store import Settings
+from munjang.whole_file import sync
 
 APPLICATION = 0x4D4A4C42  # "MJLB"
 FORMAT = 1
@@ -55,7 +55,7 @@ def create(path: Path, settings: Settings) -> None:
     finally:
         connection.close()
     if fresh:
-        _flush(path.absolute().parent)
+        sync(path.absolute().parent)
 
 
 def check_is_library(connection: sqlite3.Connection, path: Path) -> None:
@@ -98,11 +98,3 @@ def _values(settings: Settings) -> tuple[str, str, int, str, int, int]:
 
 def _is_empty(connection: sqlite3.Connection) -> bool:
     return int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]) == 0
-
-
-def _flush(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -7,7 +7,6 @@ before it is reported as done.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,11 +22,11 @@ from munjang.engine.modules import TransformerModule
 from munjang.engine.onnxgraph import INT64, GraphPen, Input
 from munjang.engine.session import ERRORS_ONLY
 from munjang.engine.transformer import Compute
-from munjang.errors import InputError, NoSpace, UsageError
+from munjang.errors import InputError, UsageError
 from munjang.models.samples import load_samples
-from munjang.models.save import NO_SPACE, sync_directory
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.types import Vectors
+from munjang.whole_file import in_words, sync, write_whole
 
 FILES: dict[Compute, str] = {"float32": "onnx/model.onnx", "int8": "onnx/model_qint8.onnx"}
 PARITY: dict[Compute, float] = {"float32": 1e-5, "int8": 0.05}
@@ -61,28 +60,11 @@ def export_onnx(model: SentenceEncoder, target: str | Path, *, compute: Compute 
     if not (target / "modules.json").is_file():
         model.save(target)
     path = target / FILES[compute]
-    _write_whole(path, graph)
-    return ExportReport(path, len(graph), difference, texts)
-
-
-def _write_whole(path: Path, graph: bytes) -> None:
-    """Make or replace the file in one step; when this returns it is on disk."""
-    temporary = path.with_suffix(".part")
-    try:
+    with in_words(path):
         path.parent.mkdir(exist_ok=True)
-        with temporary.open("wb") as file:
-            file.write(graph)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        sync_directory(path.parent)
-        sync_directory(path.parent.parent)  # the folder itself may be new
-    except OSError as error:
-        if error.errno == NO_SPACE:
-            raise NoSpace(f"{path}: the disk is full; what was there before is intact") from error
-        raise
-    finally:
-        temporary.unlink(missing_ok=True)
+        sync(path.absolute().parent.parent)  # the folder may be new
+    write_whole(path, graph)
+    return ExportReport(path, len(graph), difference, texts)
 
 
 def _write_graph(model: SentenceEncoder, base: TransformerModule, compute: Compute) -> bytes:

@@ -6,7 +6,6 @@ The folder appears whole or not at all: it is written beside its place under a t
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -22,12 +21,10 @@ from munjang.engine.weights import INDEX, SINGLE, find_weights
 from munjang.engine.write_folder import write_json, write_modules
 from munjang.errors import NoSpace, UsageError
 from munjang.text.tokenizer import Tokenizer
+from munjang.whole_file import is_full, sync
 
 SAVED_AS = "4.0.1"
 """The version of sentence-transformers whose dialect cross-encoders are written in: every later one reads it."""
-
-NO_SPACE = 28
-"""errno of a full disk."""
 
 
 def save_folder(folder: ModelFolder, tokenizer: Tokenizer, target: Path, *, width: int, max_length: int | None) -> None:
@@ -71,9 +68,9 @@ def save_whole(target: Path, write: Callable[[Path], None]) -> None:
         sync_whole(temporary)
         temporary.chmod(0o755)
         temporary.replace(target)
-        sync_directory(target.parent)
-    except (OSError, SafetensorError) as error:  # safetensors tells the system's errors in its message only
-        if getattr(error, "errno", None) == NO_SPACE or f"os error {NO_SPACE}" in str(error):
+        sync(target.parent)
+    except (OSError, SafetensorError) as error:
+        if is_full(error):
             raise NoSpace(f"{target}: the disk is full; nothing was written") from error
         raise
     finally:
@@ -113,18 +110,5 @@ def _copy_weights(source: Path, target: Path) -> None:
 def sync_whole(folder: Path) -> None:
     """Wait until everything in a folder is on disk."""
     for path in folder.rglob("*"):
-        if path.is_dir():
-            sync_directory(path)
-        else:
-            with path.open("rb+") as handle:
-                os.fsync(handle.fileno())
-    sync_directory(folder)
-
-
-def sync_directory(folder: Path) -> None:
-    """Wait until a folder's list of names is on disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        sync(path)
+    sync(folder)

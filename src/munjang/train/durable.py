@@ -6,7 +6,6 @@ makes it visible. What a killed process leaves behind has a temporary name and i
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -17,6 +16,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from munjang.errors import DamagedFile, MunjangError, NoSpace
+from munjang.whole_file import is_full, sync
 
 MANIFEST = "manifest.json"
 _TEMPORARY = ".partial-"
@@ -33,11 +33,11 @@ def write_folder(target: Path, fill: Callable[[Path], None]) -> None:
         listed = {path.relative_to(draft).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in files}
         (draft / MANIFEST).write_text(json.dumps(listed, indent=1), encoding="utf-8")
         for path in [*files, draft / MANIFEST, *(path for path in draft.rglob("*") if path.is_dir()), draft]:
-            flush(path)
+            sync(path)
         if target.exists():
             shutil.rmtree(target)
         draft.rename(target)
-        flush(target.parent)
+        sync(target.parent)
     except (OSError, SafetensorError) as error:
         raise _told(error, target) from None
     finally:
@@ -49,9 +49,9 @@ def write_file(target: Path, fill: Callable[[Path], None]) -> None:
     draft = target.parent / f"{_TEMPORARY}{target.name}-{os.getpid()}"
     try:
         fill(draft)
-        flush(draft)
+        sync(draft)
         draft.replace(target)
-        flush(target.parent)
+        sync(target.parent)
     except (OSError, SafetensorError) as error:
         raise _told(error, target) from None
     finally:
@@ -59,8 +59,8 @@ def write_file(target: Path, fill: Callable[[Path], None]) -> None:
 
 
 def _told(error: OSError | SafetensorError, target: Path) -> OSError | MunjangError:
-    """Return the error in our words where we have some; safetensors tells the system's errors in its message only."""
-    if (isinstance(error, OSError) and error.errno == errno.ENOSPC) or f"os error {errno.ENOSPC}" in str(error):
+    """Return the error in our words where we have some."""
+    if is_full(error):
         return NoSpace(f"{target}: the disk is full; what was there before is intact\n  free some space and resume")
     return error if isinstance(error, OSError) else MunjangError(f"{target}: cannot be written ({error})")
 
@@ -89,12 +89,3 @@ def sha256_of(path: Path) -> str:
     """Return a file's checksum."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def flush(path: Path) -> None:
-    """Wait until a file, or a folder's list of names, is on disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

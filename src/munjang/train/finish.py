@@ -21,7 +21,7 @@ from munjang.engine.write_folder import write_modules
 from munjang.train.card import CardFacts, DataFact, ScoreFact, model_card
 from munjang.train.cross import TrainableCrossEncoder
 from munjang.train.cross_finish import measure_score_spread, save_cross_encoder
-from munjang.train.durable import flush, write_folder
+from munjang.train.durable import write_folder
 from munjang.train.encoder import TrainableEncoder
 from munjang.train.load_folder import quiet_transformers
 from munjang.train.log import FinalEntry, TrainingLog
@@ -30,6 +30,7 @@ from munjang.train.progress import Live, Progress, Silent
 from munjang.train.recipe import Recipe, read_recipe
 from munjang.train.report import Spread, measure_spread, training_report
 from munjang.train.tail import Dense, Normalize, TailNorm
+from munjang.whole_file import sync
 
 
 @dataclass(frozen=True)
@@ -157,9 +158,9 @@ def _save(recipe: Recipe, outcome: Outcome) -> TrainResult:
             shutil.rmtree(place)
         if path.name != last:
             path.replace(place)
-    flush(output)
+    sync(output)
     (staged / last).replace(output / last)
-    flush(output)
+    sync(output)
     staged.rmdir()
     return result
 

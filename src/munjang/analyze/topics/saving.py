@@ -10,11 +10,8 @@ folder holds the old model or the new one, never a mixture. A loaded model answe
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
-import os
-import secrets
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -28,7 +25,8 @@ from munjang.analyze.topics.model import Documents, Topic, TopicModel
 from munjang.analyze.topics.prototypes import Assigner, Prototypes
 from munjang.analyze.topics.reduce import Projection
 from munjang.analyze.topics.settings import TopicSettings
-from munjang.errors import DamagedFile, FolderError, NoSpace, UsageError
+from munjang.errors import DamagedFile, FolderError, UsageError
+from munjang.whole_file import in_words, sync, write_whole
 
 FORMAT = "munjang topics 1"
 MAIN = "topics.json"
@@ -44,19 +42,13 @@ def save_topics(model: TopicModel, folder: Path | str) -> None:
         raise UsageError(f"{folder}: holds other files, expected an empty folder or one with saved topics")
     from safetensors.numpy import save
 
-    try:
+    with in_words(folder):
         folder.mkdir(parents=True, exist_ok=True)
         arrays = _written(folder, "arrays", ".safetensors", save(_arrays(model)))
         texts = _written(folder, "documents", ".json", _json({"excerpts": list(model.documents.excerpts)}))
-        _flush(folder)  # what topics.json names is on disk before topics.json is
         facts = {"format": FORMAT, **_facts(model), "files": [arrays, texts]}
-        _replace(folder / MAIN, _json({**facts, "checksum": hashlib.sha256(_json(facts)).hexdigest()}))
-        _flush(folder)
-        _flush(folder.parent)  # the folder itself may be new
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise NoSpace(f"{folder}: the disk is full; what was saved before is intact") from error
-        raise
+        write_whole(folder / MAIN, _json({**facts, "checksum": hashlib.sha256(_json(facts)).hexdigest()}))
+        sync(folder.parent)  # the folder itself may be new
     for old in folder.iterdir():
         if old.name.startswith(("arrays-", "documents-")) and old.name not in (arrays, texts):
             old.unlink()
@@ -157,31 +149,8 @@ def _contextual(assigner: Assigner) -> ContextualTopics:
 
 def _written(folder: Path, kind: str, suffix: str, content: bytes) -> str:
     name = f"{kind}-{hashlib.sha256(content).hexdigest()}{suffix}"
-    _replace(folder / name, content)
+    write_whole(folder / name, content)
     return name
-
-
-def _replace(path: Path, content: bytes) -> None:
-    draft = path.with_name(f".{path.name[:40]}.{secrets.token_hex(4)}.part")
-    try:
-        with draft.open("xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _flush(folder: Path) -> None:
-    """Wait until a folder's list of names is on disk."""
-    if os.name == "nt":  # a directory cannot be opened there
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _checked(folder: Path, name: str) -> bytes:

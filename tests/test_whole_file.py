@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from munjang.cli.whole_file import whole_file, write_whole
 from munjang.errors import NoSpace, UsageError
+from munjang.whole_file import whole_file, write_whole
 
 
 def test_a_file_appears_whole(tmp_path: Path) -> None:

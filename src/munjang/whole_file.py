@@ -1,0 +1,73 @@
+"""A file that appears whole or not at all: written beside its place under a temporary name, synced, renamed, and its folder synced too.
+
+Every room that writes a file of its own writes it here. Whole folders are left to `models.save` and `train.durable`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedRandom
+from pathlib import Path
+
+from munjang.errors import NoSpace, UsageError
+
+PARTIAL = ".part"
+"""How names of files end that are not whole yet."""
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BufferedRandom]:
+    """Open a file for writing and reading back; it takes `path`'s place only when the block ends without an error."""
+    if path.is_dir() or not path.name:
+        raise UsageError(f"{path}: is a folder, expected the name of a file to write")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: the folder {path.parent} does not exist\n  make it first")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
+    try:
+        with in_words(path):
+            with temporary.open("x+b") as handle:
+                yield handle
+                handle.flush()
+                os.fsync(handle.fileno())
+            temporary.replace(path)
+            sync(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a whole file at once."""
+    with whole_file(path) as handle:
+        handle.write(content.encode() if isinstance(content, str) else content)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or a folder's list of names, is on disk."""
+    if os.name == "nt" and path.is_dir():  # a folder cannot be opened there
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def in_words(path: Path) -> Iterator[None]:
+    """Turn the error of a full disk into our own, which names `path`."""
+    try:
+        yield
+    except OSError as error:
+        if is_full(error):
+            raise NoSpace(f"{path}: the disk is full; what was there before is intact") from error
+        raise
+
+
+def is_full(error: BaseException) -> bool:
+    """Return whether an error says that the disk is full; safetensors tells the system's errors in its message only."""
+    codes = (errno.ENOSPC, errno.EDQUOT)
+    return getattr(error, "errno", None) in codes or any(f"os error {code}" in str(error) for code in codes)
