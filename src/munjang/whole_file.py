@@ -1,6 +1,6 @@
 """A file that appears whole or not at all: written beside its place under a temporary name, synced, renamed, and its folder synced too.
 
-Every room that writes a file of its own writes it here. Whole folders are left to `models.save` and `train.durable`.
+Every room that writes a file of its own writes it here. Whole folders are put together in `models.save` and `train.durable`.
 """
 
 from __future__ import annotations
@@ -54,6 +54,23 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until everything in a folder is on disk; whoever may read the folder may read its files (safetensors lets the owner alone)."""
+    mode = folder.stat().st_mode & 0o666
+    for path in folder.rglob("*"):
+        if path.is_file():
+            path.chmod(mode)
+        sync(path)
+    sync(folder)
+
+
+def folder_beside(target: Path) -> Path:
+    """Make an empty folder beside `target` under a temporary name, to be renamed when it is whole."""
+    folder = target.parent / f".{target.name}.{secrets.token_hex(4)}{PARTIAL}"
+    folder.mkdir()
+    return folder
 
 
 @contextmanager

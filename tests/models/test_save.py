@@ -12,6 +12,7 @@ from tests.conftest import TEXTS, Dense
 
 from munjang.errors import NoSpace, UsageError
 from munjang.models import save
+from munjang.models.compress.parts import read_parts, write_parts
 from munjang.models.sentence_encoder import SentenceEncoder
 
 
@@ -75,7 +76,7 @@ def test_a_model_is_not_saved_over_itself(model):
         model.save(model.folder.path)
 
 
-@pytest.mark.parametrize("step", ["write_json", "write_modules", "sync_whole"])
+@pytest.mark.parametrize("step", ["write_json", "write_modules", "sync_folder"])
 @pytest.mark.parametrize("error", [RuntimeError("midway"), KeyboardInterrupt(), PermissionError("no")], ids=repr)
 def test_a_failure_midway_leaves_nothing(step, error, model, tmp_path, monkeypatch):
     def fail(*_args, **_kwargs):
@@ -95,6 +96,14 @@ def test_a_full_disk_says_so_and_leaves_nothing(model, tmp_path, monkeypatch):
     with pytest.raises(NoSpace, match="the disk is full; nothing was written"):
         model.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_whoever_may_read_the_folder_may_read_its_files(model, tmp_path):
+    model.save(tmp_path / "model")
+    write_parts(read_parts(tmp_path / "model"), tmp_path / "smaller")  # safetensors makes files for their owner alone
+    for folder in (tmp_path / "model", tmp_path / "smaller"):
+        mode = folder.stat().st_mode & 0o666
+        assert {path.stat().st_mode & 0o666 for path in folder.rglob("*") if path.is_file()} == {mode}
 
 
 def test_a_chosen_pooling_is_saved(tiny_folder, tmp_path):

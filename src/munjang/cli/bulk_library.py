@@ -16,6 +16,7 @@ from munjang.bulk.output import BulkOutput, is_output, open_output
 from munjang.cli.library_files import Columns, read_all
 from munjang.cli.watched import Watched
 from munjang.errors import UsageError, shown
+from munjang.models.over_encoder import OverEncoder
 from munjang.text.records import Record
 from munjang.types import Vectors
 
@@ -33,27 +34,12 @@ def model_of(files: Sequence[str]) -> str | None:
     return model.path if Path(model.path).is_dir() else model.name
 
 
-class KnownVectors:
+class KnownVectors(OverEncoder[Watched]):
     """An Encoder that knows the vectors of some texts and lets a model encode the others."""
 
     def __init__(self, model: Watched) -> None:
-        self.model = model
+        super().__init__(model)
         self._known: list[dict[str, Vectors]] = []
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self.model.name
-
-    @property
-    def dimension(self) -> int:
-        """How many numbers one vector has."""
-        return self.model.dimension
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes whenever the vectors would."""
-        return self.model.fingerprint
 
     def learn(self, texts: list[str], vectors_ND: Vectors) -> None:
         """Know the vectors of one shard, and of the one before it: a library's batch may reach over both."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,7 @@ from munjang.engine.folder import read_folder
 from munjang.engine.weights import find_weights
 from munjang.errors import InputError, MissingExtra, UsageError, shown
 from munjang.models.registry import models_home
-from munjang.models.save import sync_whole
-from munjang.whole_file import sync
+from munjang.whole_file import folder_beside, sync, sync_folder
 
 WANTED = ("*.safetensors", "*.json", "*.txt", "*.model", "README.md")
 UNWANTED = ("onnx/*", "openvino/*", "coreml/*")
@@ -36,13 +34,12 @@ def pull(name: str, *, revision: str | None = None, download: Download | None = 
     if target.exists():
         raise UsageError(f"{target}: exists already\n  remove the folder to fetch it again")
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    temporary = folder_beside(target)
     try:
         _fetch(name, revision, temporary, download or _hub())
         shutil.rmtree(temporary / ".cache", ignore_errors=True)
         find_weights(_base_folder(temporary))
-        temporary.chmod(0o755)
-        sync_whole(temporary)
+        sync_folder(temporary)
         temporary.replace(target)
         sync(target.parent)
     finally:

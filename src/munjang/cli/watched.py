@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from munjang.models.over_encoder import OverEncoder
 from munjang.types import Vectors
 
 if TYPE_CHECKING:
@@ -17,22 +18,12 @@ SHOWN_PAIRS = 1_000
 """Fewer pairs than this are scored too soon for a progress bar."""
 
 
-class Watched:
+class Watched(OverEncoder["SentenceEncoder"]):
     """An Encoder over a loaded model; of `prompts` it puts the first one that the model has before every text."""
 
     def __init__(self, model: SentenceEncoder, *, prompts: Sequence[str] = ()) -> None:
-        self.model = model
+        super().__init__(model)
         self._prompt_name = next((name for name in prompts if name in model.prompts), None)
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self.model.name
-
-    @property
-    def dimension(self) -> int:
-        """How many numbers one vector has."""
-        return self.model.dimension
 
     @property
     def fingerprint(self) -> str:

@@ -16,17 +16,15 @@ import numpy as np
 from munjang.errors import DamagedFile, shown
 from munjang.library.checksums import document_checksum, passage_checksum
 from munjang.library.pg_connections import run
+from munjang.library.pg_schema import read_settings as read_settings
 from munjang.library.pg_write import BY_ID, keys_of, vector_text, word_counts
-from munjang.library.store import Document, Entry, Passage, Place, Scored, VectorBlock
+from munjang.library.store import MAX_WORDS, Document, Entry, Passage, Place, Scored, VectorBlock
 from munjang.library.where import Condition
 from munjang.library.where_postgres import where_postgres
 from munjang.types import Ints, Vectors
 
 if TYPE_CHECKING:
     import psycopg
-
-MAX_WORDS = 200
-"""Words of one lexical query; a longer query asks for its first ones."""
 
 _DOCUMENTS = "SELECT number, id, text, metadata, content_hash, checksum FROM documents"
 _VECTORS = """SELECT passages."row", passages.document, start, stop, vector_send(vector), passages.checksum, documents.id, words
@@ -119,6 +117,17 @@ def read_nearest(
     found = run(connection, sql, (text, *values, text, k))
     scored = [Scored(row, 0.0 if math.isnan(distance) else 1 - float(distance)) for row, distance in found]
     return sorted(scored, key=lambda each: (-each.score, each.row))
+
+
+def read_count(connection: psycopg.Connection[Any]) -> tuple[int, int]:
+    """Return the number of documents and of passages."""
+    documents, passages = run(connection, "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM passages)").fetchone()
+    return int(documents), int(passages)
+
+
+def read_generation(connection: psycopg.Connection[Any]) -> int:
+    """Return the number of the last commit."""
+    return int(run(connection, "SELECT generation FROM settings").fetchone()[0])
 
 
 def findings(connection: psycopg.Connection[Any], *, dimension: int) -> Iterator[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,9 +18,10 @@ from munjang.errors import Busy, InputError, UsageError, shown
 from munjang.library import pg_read, pg_write
 from munjang.library.pg_connections import Address, Connections, run, translated
 from munjang.library.pg_schema import create, exists, make_index, read_settings, write_settings
-from munjang.library.store import BLOCK, Change, Document, Entry, Place, Scored, Settings, VectorBlock
+from munjang.library.sql_store import SqlStore
+from munjang.library.store import Change, Scored, Settings
 from munjang.library.where import Condition
-from munjang.types import Ints, Vectors
+from munjang.types import Vectors
 
 if TYPE_CHECKING:
     import psycopg
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 INDEXED_FROM = 5_000
 
 
-class PgvectorStore:
+class PgvectorStore(SqlStore["psycopg.Connection[Any]"]):
     """Documents, passages and vectors in PostgreSQL."""
 
+    _connections: Connections
+
     def __init__(self, connections: Connections, uuid: str) -> None:
-        self._connections = connections
-        self._uuid = uuid
-        self._writing = threading.local()
+        super().__init__(connections.address.shown, uuid, connections, pg_read)
 
     @classmethod
     def open(cls, address: str, *, create_with: Settings | None = None) -> PgvectorStore:
@@ -54,26 +54,6 @@ class PgvectorStore:
             connection.close()
         return cls(connections, uuid)
 
-    @property
-    def name(self) -> str:
-        """The address, without a password."""
-        return self._connections.address.shown
-
-    @property
-    def uuid(self) -> str:
-        """Different for every store ever made."""
-        return self._uuid
-
-    def settings(self) -> Settings:
-        """Return what all vectors have in common."""
-        with self._connections.reader() as connection:
-            return read_settings(connection)
-
-    def generation(self) -> int:
-        """Return a number that grows with every commit."""
-        with self._connections.reader() as connection:
-            return int(run(connection, "SELECT generation FROM settings").fetchone()[0])
-
     @contextmanager
     def writer(self, purpose: str, /) -> Iterator[None]:
         """Hold the right to write, or raise Busy with whoever holds it."""
@@ -87,17 +67,10 @@ class PgvectorStore:
                     run(connection, "DELETE FROM writer")
                     since = datetime.now(UTC).isoformat(timespec="seconds")
                     run(connection, "INSERT INTO writer VALUES (%s, %s, %s)", (os.getpid(), since, json.dumps(purpose)))
-            self._writing.connection = connection
-            yield
+            with self._writing_with(connection):
+                yield
         finally:
-            self._writing.connection = None
             _release(connection)
-
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """Let all reads of this thread inside the block see one commit."""
-        with self._connections.snapshot():
-            yield
 
     def put(self, changes: Iterable[Change], /, *, settings: Settings | None = None) -> None:
         """Write all changes in one durable transaction."""
@@ -117,48 +90,6 @@ class PgvectorStore:
         with self._committed() as connection:
             return pg_write.delete_documents(connection, ids)
 
-    def get(self, ids: Sequence[str], /) -> dict[str, Document]:
-        """Return those of the documents that exist, by id."""
-        with self._connections.reader() as connection:
-            return pg_read.read_documents(connection, ids, self.name)
-
-    def entries(self, *, block: int = BLOCK) -> Iterator[list[Entry]]:
-        """Yield every document with its passages and vectors."""
-        with self._connections.walk() as connection:
-            dimension = read_settings(connection).dimension
-            yield from pg_read.read_entries(connection, dimension=dimension, block=block, name=self.name)
-
-    def vectors(self, *, after: int = 0, block: int = BLOCK) -> Iterator[VectorBlock]:
-        """Yield the vectors of all rows greater than `after`."""
-        with self._connections.walk() as connection:
-            dimension = read_settings(connection).dimension
-            yield from pg_read.read_vectors(connection, after=after, dimension=dimension, block=block, name=self.name)
-
-    def vectors_of(self, rows: Sequence[int] | Ints, /) -> VectorBlock:
-        """Return the vectors of those of these rows that exist."""
-        with self._connections.snapshot() as connection:
-            return pg_read.read_vectors_of(connection, rows, dimension=read_settings(connection).dimension, name=self.name)
-
-    def rows(self, where: Condition | None = None, /) -> Ints:
-        """Return the rows of all documents that meet the condition."""
-        with self._connections.reader() as connection:
-            return pg_read.read_rows(connection, where)
-
-    def rows_of(self, ids: Sequence[str], /) -> Ints:
-        """Return the rows of these documents."""
-        with self._connections.reader() as connection:
-            return pg_read.read_rows_of(connection, ids)
-
-    def places(self, rows: Sequence[int] | Ints, /) -> dict[int, Place]:
-        """Return where those of these rows stand that exist."""
-        with self._connections.reader() as connection:
-            return pg_read.read_places(connection, rows)
-
-    def lexical(self, words: Sequence[str], k: int, /, *, where: Condition | None = None) -> list[Scored]:
-        """Return the k rows that fit these words best."""
-        with self._connections.reader() as connection:
-            return pg_read.read_lexical(connection, words, k, where)
-
     def nearest(self, query_D: Vectors, k: int, /, *, where: Condition | None = None, exact: bool = False) -> list[Scored]:
         """Return the k rows with the highest cosine; not `exact` may use the HNSW index."""
         with self._connections.snapshot() as connection:
@@ -166,12 +97,6 @@ class PgvectorStore:
             if query_D.shape != (dimension,):
                 raise UsageError(f"query: found shape {query_D.shape}, expected {(dimension,)}")
             return pg_read.read_nearest(connection, query_D, k, dimension=dimension, where=where, exact=exact)
-
-    def count(self) -> tuple[int, int]:
-        """Return the number of documents and of passages."""
-        with self._connections.reader() as connection:
-            documents, passages = run(connection, "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM passages)").fetchone()
-            return int(documents), int(passages)
 
     def check(self) -> list[str]:
         """Read everything and return what is wrong."""
@@ -184,10 +109,6 @@ class PgvectorStore:
             for table in ("documents", "passages", "words"):
                 run(self._held(), f"VACUUM (ANALYZE) {table}")
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._connections.close()
-
     @contextmanager
     def _committed(self) -> Iterator[psycopg.Connection[Any]]:
         """Hold a transaction that counts as a new generation."""
@@ -195,12 +116,6 @@ class PgvectorStore:
         with translated(self.name), connection.transaction():
             yield connection
             run(connection, "UPDATE settings SET generation = greatest(generation + 1, %s)", (_microseconds(),))
-
-    def _held(self) -> psycopg.Connection[Any]:
-        connection: psycopg.Connection[Any] | None = getattr(self._writing, "connection", None)
-        if connection is None:
-            raise UsageError(f"{self.name}: writing needs the writer's lock\n  write inside `with store.writer(…):`")
-        return connection
 
 
 def _release(connection: psycopg.Connection[Any]) -> None:

@@ -13,13 +13,11 @@ import numpy as np
 
 from munjang.errors import DamagedFile
 from munjang.library.checksums import document_checksum, passage_checksum
-from munjang.library.store import Document, Entry, Passage, Place, Scored, VectorBlock
+from munjang.library.sqlite_schema import read_settings as read_settings
+from munjang.library.store import MAX_WORDS, Document, Entry, Passage, Place, Scored, VectorBlock
 from munjang.library.where import Condition
 from munjang.library.where_sqlite import where_sql
 from munjang.types import Ints, Vectors
-
-MAX_WORDS = 200
-"""Words of one lexical query; a longer query asks for its first ones."""
 
 _VECTORS = """
     SELECT passages.row, passages.document, passages.start, passages.stop, vectors.vector, vectors.checksum, documents.id
@@ -84,7 +82,7 @@ def read_places(connection: sqlite3.Connection, rows: Sequence[int] | Ints) -> d
 
 def read_lexical(connection: sqlite3.Connection, words: Sequence[str], k: int, where: Condition | None) -> list[Scored]:
     """Return the k rows that BM25 puts first for any of these words."""
-    query = " OR ".join('"' + word.replace('"', '""') + '"' for word in dict.fromkeys(words) if word and "\x00" not in word)
+    query = " OR ".join('"' + word.replace('"', '""') + '"' for word in dict.fromkeys(words[:MAX_WORDS]) if word and "\x00" not in word)
     if not query or k < 1:
         return []
     condition, values = where_sql(where)
@@ -92,6 +90,17 @@ def read_lexical(connection: sqlite3.Connection, words: Sequence[str], k: int, w
     sql = f"""SELECT words.rowid, words.rank FROM words {joined} WHERE words MATCH ? AND {condition}
               ORDER BY words.rank, words.rowid LIMIT ?"""  # noqa: S608
     return [Scored(row, -score) for row, score in connection.execute(sql, (query, *values, k))]
+
+
+def read_count(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Return the number of documents and of passages."""
+    documents, passages = connection.execute("SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM passages)").fetchone()
+    return int(documents), int(passages)
+
+
+def read_generation(connection: sqlite3.Connection) -> int:
+    """Return the number of the last commit."""
+    return int(connection.execute("SELECT generation FROM settings").fetchone()[0])
 
 
 def _document(row: tuple[int, str, str, str, str, int], name: str) -> Document:

@@ -21,6 +21,8 @@ from munjang.types import Ints, Vectors
 Metadata: TypeAlias = dict[str, Any]
 """What JSON can hold; strings in NFC, without NUL."""
 
+MAX_WORDS = 200
+"""Words of one lexical query; a longer query asks for its first ones."""
 BLOCK = 4_096
 """Rows that an iteration hands out at once."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from munjang.engine.weights import INDEX, SINGLE, find_weights
 from munjang.engine.write_folder import write_json, write_modules
 from munjang.errors import NoSpace, UsageError
 from munjang.text.tokenizer import Tokenizer
-from munjang.whole_file import is_full, sync
+from munjang.whole_file import folder_beside, is_full, sync, sync_folder
 
 SAVED_AS = "4.0.1"
 """The version of sentence-transformers whose dialect cross-encoders are written in: every later one reads it."""
@@ -63,10 +62,9 @@ def save_whole(target: Path, write: Callable[[Path], None]) -> None:
     temporary: Path | None = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        temporary = folder_beside(target)
         write(temporary)
-        sync_whole(temporary)
-        temporary.chmod(0o755)
+        sync_folder(temporary)
         temporary.replace(target)
         sync(target.parent)
     except (OSError, SafetensorError) as error:
@@ -106,9 +104,3 @@ def _copy_weights(source: Path, target: Path) -> None:
     if (source / INDEX).is_file() and not (source / SINGLE).is_file():
         shutil.copyfile(source / INDEX, target / INDEX)
 
-
-def sync_whole(folder: Path) -> None:
-    """Wait until everything in a folder is on disk."""
-    for path in folder.rglob("*"):
-        sync(path)
-    sync(folder)

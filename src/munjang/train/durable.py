@@ -16,7 +16,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from munjang.errors import DamagedFile, MunjangError, NoSpace
-from munjang.whole_file import is_full, sync
+from munjang.whole_file import is_full, sync, sync_folder
 
 MANIFEST = "manifest.json"
 _TEMPORARY = ".partial-"
@@ -32,8 +32,7 @@ def write_folder(target: Path, fill: Callable[[Path], None]) -> None:
         files = sorted(path for path in draft.rglob("*") if path.is_file())
         listed = {path.relative_to(draft).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in files}
         (draft / MANIFEST).write_text(json.dumps(listed, indent=1), encoding="utf-8")
-        for path in [*files, draft / MANIFEST, *(path for path in draft.rglob("*") if path.is_dir()), draft]:
-            sync(path)
+        sync_folder(draft)
         if target.exists():
             shutil.rmtree(target)
         draft.rename(target)

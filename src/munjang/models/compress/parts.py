@@ -120,7 +120,6 @@ def save_tensors(tensors: Mapping[str, NDArray[Any]], path: Path, *, half: bool)
     """Write one safetensors file."""
     kept = {name: _kept(name, tensor, half) for name, tensor in tensors.items()}
     save_file(kept, path, metadata={"format": "pt"})
-    path.chmod(0o644)
 
 
 def _kept(name: str, tensor: NDArray[Any], half: bool) -> NDArray[Any]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from munjang.models.over_encoder import OverEncoder
 from munjang.types import Vectors
 
 if TYPE_CHECKING:
@@ -26,22 +27,12 @@ class TeacherRecipe:
     cache: str | None = None
 
 
-class PromptedEncoder:
+class PromptedEncoder(OverEncoder["SentenceEncoder"]):
     """An Encoder over a loaded model, a prompt before every text; long texts are cut without a warning."""
 
     def __init__(self, model: SentenceEncoder, prompt: str | None = None) -> None:
-        self.model = model
+        super().__init__(model)
         self._prompt = None if prompt is None else model.prompts.get(prompt, prompt)
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self.model.name
-
-    @property
-    def dimension(self) -> int:
-        """How many numbers one vector has."""
-        return self.model.dimension
 
     @property
     def fingerprint(self) -> str:
