@@ -1,319 +1,249 @@
-"""The server under load: against offline encode, and against a plain server around sentence-transformers.
+"""The server under load: against offline encode, against a plain server around sentence-transformers, overloaded, and for long.
 
-    ./run bench serve [--model M] [--seconds 10] [--connections 32] [--drift-seconds 600] [--json FILE]
+    ./run bench serve [--parts throughput,plain,latency,overload,memory] [--model M] [--seconds 10] [--rounds 3] [--json FILE]
 
-All requests are POST /v1/embeddings with one short text, on loopback, from a load generator in a process of its own: wrk where it is
-installed, and a small asyncio client where a fixed rate is needed. Reported:
+All requests are POST /v1/embeddings with one short text, on loopback, made by wrk (on Debian: apt-get install wrk). Parts:
 
-    offline       texts/s of SentenceEncoder.encode on the same texts
-    served        requests/s at 32 connections, and its share of offline
-    plain         requests/s of one process with sentence-transformers behind uvicorn, one text at a time, same model; and the ratio
-    latency       p50 and p99 at 80 % of the served rate
-    overload      at four times the served rate: p99 of refusals, rate of good answers as a share of the served rate, memory
-    drift         memory after the run against memory after the warm-up
+    throughput   requests/s at 32 connections beside texts/s of SentenceEncoder.encode on the same texts, in turns
+    plain        requests/s beside those of serve_plain.py with the same model, in turns
+    latency      p50 and p99 at 80 % of the rate that 32 connections reach; requests are due at random moments
+    overload     four times that rate, with a queue of 2,048 tokens: how fast refusals come, how many good answers remain, memory, recovery
+    memory       resident memory over 10 minutes of moderate load; needs no quiet machine
 
-Client and servers share the machine's cores, so served figures are lower than with a client elsewhere.
+wrk and the server share the machine's cores, which offline encode has for itself. So beside the share by the clock there is one of CPU
+seconds (offline CPU a text / CPU of the server a request), and one by the clock that leaves out the cores' time that wrk took.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import atexit
 import json
 import os
-import shutil
-import signal
 import statistics
-import subprocess
-import sys
-import tempfile
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench_texts import short_sentences
+from bench_texts import passages, short_sentences
+from serve_load import Load, Probes, quantile, require_wrk, run_wrk
+from serve_processes import Offline, Server, our_server, plain_server
 
-HERE = Path(__file__).resolve()
-PLAIN = """
-import sys, json, uvicorn
-from sentence_transformers import SentenceTransformer
-model = SentenceTransformer(sys.argv[1], device="cpu")
-async def app(scope, receive, send):
-    if scope["type"] != "http":
-        return
-    body, more = b"", True
-    while more:
-        message = await receive()
-        body, more = body + message.get("body", b""), message.get("more_body", False)
-    if scope["path"] == "/health":
-        answer = b"{}"
-    else:
-        texts = json.loads(body)["input"]
-        answer = json.dumps({"data": [{"embedding": row.tolist()} for row in model.encode([texts], show_progress_bar=False)]}).encode()
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", str(len(answer)).encode())]})
-    await send({"type": "http.response.body", "body": answer})
-uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="critical", lifespan="off")
-"""
+CORES = os.cpu_count() or 1
+QUEUE_TOKENS = 2_048
+MANY_CONNECTIONS = 512
+
+Result = dict[str, Any]
 
 
-def free_port() -> int:
-    import socket
-
-    with socket.create_server(("127.0.0.1", 0)) as bound:
-        return int(bound.getsockname()[1])
-
-
-def start_ours(model: str | None, *more: str) -> tuple[subprocess.Popen[bytes], int]:
-    port = free_port()
-    named = ["--model", model] if model else []
-    command = [
-        sys.executable,
-        "-m",
-        "munjang.cli.main",
-        "serve",
-        *named,
-        "--port",
-        str(port),
-        "--access-log",
-        "none",
-        "--data",
-        tempfile.mkdtemp(),
-    ]
-    process = subprocess.Popen([*command, *more], stdout=subprocess.DEVNULL)
-    return process, wait_for(process, port)
-
-
-def start_plain(folder: str) -> tuple[subprocess.Popen[bytes], int]:
-    port = free_port()
-    process = subprocess.Popen([sys.executable, "-c", PLAIN, folder, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return process, wait_for(process, port)
-
-
-def wait_for(process: subprocess.Popen[bytes], port: int) -> int:
-    import http.client
-
-    atexit.register(process.kill)  # a run that fails leaves no server behind
-    end = time.monotonic() + 180
-    while time.monotonic() < end and process.poll() is None:
-        try:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-            connection.request("GET", "/health")
-            connection.getresponse().read()
-            connection.close()
-            return port
-        except OSError:
-            time.sleep(0.2)
-    raise SystemExit("the server did not start")
-
-
-def stop(process: subprocess.Popen[bytes]) -> None:
-    process.send_signal(signal.SIGTERM)
-    process.wait(60)
-
-
-def resident_megabytes(pid: int) -> float:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024
-
-
-def wrk_rate(port: int, texts: list[str], connections: int, seconds: float) -> float:
-    """Return requests a second by wrk, which goes round the texts."""
-    bodies = ",\n".join(json.dumps(json.dumps({"input": text})) for text in texts)
-    script = f"""
-local bodies = {{ {bodies} }}
-local at = 0
-wrk.method = "POST"
-wrk.headers["Content-Type"] = "application/json"
-request = function() at = at % #bodies + 1; return wrk.format(nil, "/v1/embeddings", nil, bodies[at]) end
-done = function(summary) io.write(string.format("RATE %f %d\\n", summary.requests / summary.duration * 1e6, summary.errors.status)) end
-"""
-    with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
-        file.write(script)
-        file.flush()
-        command = [
-            "wrk",
-            "-t1",
-            "--timeout",
-            "30s",
-            f"-c{connections}",
-            f"-d{max(1, round(seconds))}s",
-            "-s",
-            file.name,
-            f"http://127.0.0.1:{port}",
-        ]
-        out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    rate, errors = next(line for line in out.splitlines() if line.startswith("RATE")).split()[1:]
-    if int(errors):
-        raise SystemExit(f"wrk saw {errors} errors")
-    return float(rate)
-
-
-async def ask(text: str, reader: Any, writer: Any) -> int:
-    """Send one request on an open connection and return the status."""
-    body = json.dumps({"input": text}).encode()
-    writer.write(
-        b"POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
-        + body
-    )
-    head = await reader.readuntil(b"\r\n\r\n")
-    length = next(int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length"))
-    await reader.readexactly(length)
-    return int(head[9:12])
-
-
-async def closed_load(port: int, texts: list[str], connections: int, seconds: float) -> list[tuple[float, int]]:
-    """Let connections ask again and again; return (seconds, status) of each answer."""
-    found: list[tuple[float, int]] = []
-    end = time.perf_counter() + seconds
-
-    async def client(number: int) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        at = number
-        while time.perf_counter() < end:
-            start = time.perf_counter()
-            status = await ask(texts[at % len(texts)], reader, writer)
-            found.append((time.perf_counter() - start, status))
-            at += connections
-        writer.close()
-
-    await asyncio.gather(*(client(number) for number in range(connections)))
-    return found
-
-
-async def open_load(port: int, texts: list[str], rate: float, seconds: float, most: int = 900) -> list[tuple[float, int]]:
-    """Ask at a fixed rate, whatever the answers do; time counts from when a request was due, so waiting is not hidden."""
-    found: list[tuple[float, int]] = []
-    idle: list[tuple[Any, Any]] = []
-    tasks: set[asyncio.Task[None]] = set()
-    begin = time.perf_counter()
-
-    async def one(number: int, due: float) -> None:
-        reader, writer = idle.pop() if idle else await asyncio.open_connection("127.0.0.1", port)
-        status = await ask(texts[number % len(texts)], reader, writer)
-        found.append((time.perf_counter() - due, status))
-        idle.append((reader, writer))
-
-    for number in range(int(rate * seconds)):
-        due = begin + number / rate
-        await asyncio.sleep(max(0.0, due - time.perf_counter()))
-        if len(tasks) < most:
-            task = asyncio.create_task(one(number, max(due, time.perf_counter() - 0.001)))
-            tasks.add(task)
-            task.add_done_callback(tasks.discard)
-    await asyncio.gather(*tasks)
-    for _, writer in idle:
-        writer.close()
-    return found
-
-
-def quantile(values: list[float], share: float) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else float("nan")
-
-
-def rate_of(port: int, texts: list[str], connections: int, seconds: float) -> float:
-    if shutil.which("wrk"):
-        return wrk_rate(port, texts, connections, seconds)
-    return len(in_client(port, texts, "closed", connections, seconds)) / seconds
-
-
-def in_client(port: int, texts: list[str], kind: str, amount: float, seconds: float) -> list[tuple[float, int]]:
-    """Run a load in a process of its own, so that the generator does not share an interpreter with anything."""
-    order = json.dumps({"port": port, "texts": texts, "kind": kind, "amount": amount, "seconds": seconds})
-    done = subprocess.run([sys.executable, str(HERE), "--client"], input=order, capture_output=True, text=True, check=True)
-    return [(float(took), int(status)) for took, status in json.loads(done.stdout)]
-
-
-def be_client() -> None:
-    order = json.loads(sys.stdin.read())
-    load = closed_load if order["kind"] == "closed" else open_load
-    amount = int(order["amount"]) if order["kind"] == "closed" else order["amount"]
-    print(json.dumps(asyncio.run(load(order["port"], order["texts"], amount, order["seconds"]))))
-
-
-def offline_rate(model: str | None, texts: list[str]) -> float:
-    code = "import sys, json, time\nfrom munjang import SentenceEncoder\n"
-    code += "order = json.load(sys.stdin); model = SentenceEncoder.load(order['model']); model.encode(order['texts'][:256])\n"
-    code += "start = time.perf_counter(); model.encode(order['texts']); print(len(order['texts']) / (time.perf_counter() - start))"
-    order = json.dumps({"model": model, "texts": texts})
-    return float(subprocess.run([sys.executable, "-c", code], input=order, capture_output=True, text=True, check=True).stdout)
-
-
-def measure(options: argparse.Namespace) -> dict[str, Any]:
-    texts = short_sentences(2_000)
-    seconds, connections = options.seconds, options.connections
-    from munjang.models.registry import resolve
-
-    folder = str(resolve(options.model).path)
-    process, port = start_ours(options.model)
-    rate_of(port, texts, connections, min(seconds, 3))
-    warm = resident_megabytes(process.pid)
-    rounds = [(offline_rate(options.model, texts), rate_of(port, texts, connections, seconds)) for _ in range(options.rounds)]
-    offline, served = (statistics.median(column) for column in zip(*rounds, strict=True))
-    calm = [took for took, _ in in_client(port, texts, "open", 0.8 * served, seconds)]
-    if options.drift_seconds:
-        rate_of(port, texts, connections, options.drift_seconds)
-    after = resident_megabytes(process.pid)
-    stop(process)
-    result: dict[str, Any] = {
-        "cores": os.cpu_count(),
-        "offline_texts_per_second": offline,
-        "served_requests_per_second": served,
-        "served_share_of_offline": statistics.median(ours / theirs for theirs, ours in rounds),
-        "p50_ms_at_80_percent": 1000 * quantile(calm, 0.5),
-        "p99_ms_at_80_percent": 1000 * quantile(calm, 0.99),
-        "memory_drift": after / warm - 1,
-    }
-    result |= overload(options, texts, served)
-    if not options.no_plain:
-        plain, plain_port = start_plain(folder)
-        rate_of(plain_port, texts, connections, min(seconds, 3))
-        rate = rate_of(plain_port, texts, connections, seconds)
-        result |= {"plain_requests_per_second": rate, "times_plain": served / rate if rate else float("inf")}
-        stop(plain)
-    return result
-
-
-def overload(options: argparse.Namespace, texts: list[str], served: float) -> dict[str, float]:
-    """Offer four times what can be served, with a queue short enough to fill."""
-    process, port = start_ours(options.model, "--queue-tokens", "2048")
-    rate_of(port, texts, options.connections, 1)
-    before = resident_megabytes(process.pid)
-    found = in_client(port, texts, "open", 4 * served, options.seconds)
-    after = resident_megabytes(process.pid)
-    good = [took for took, status in found if status == 200]
-    refused = [took for took, status in found if status == 429]
-    recovered = in_client(port, texts, "closed", 4, 1)
-    stop(process)
+def throughput(options: argparse.Namespace, texts: list[str]) -> Result:
+    """Compare with offline encode."""
+    offline = Offline(options.model, texts)
+    rows = []
+    with our_server(options.model) as server:
+        _warm(server, texts, options)
+        for _ in range(options.rounds):
+            rate, cpu = offline.measure(options.seconds)
+            load, server_cpu = _fast(server, texts, options)
+            free = CORES - load.cpu_seconds / load.seconds
+            rows.append(
+                (rate, load.rate, load.rate / rate, load.rate / rate * CORES / free, cpu, server_cpu, load.cpu_seconds / load.requests)
+            )
+        batch = server.metric("munjang_batch_texts_sum") / server.metric("munjang_batch_texts_count")
+    offline.close()
+    columns = [statistics.median(column) for column in zip(*rows, strict=True)]
     return {
-        "overload_refused": len(refused),
-        "overload_refusal_p99_ms": 1000 * quantile(refused, 0.99),
-        "overload_goodput_share": len(good) / options.seconds / served,
-        "overload_memory_growth": after / before - 1,
-        "recovered_share_of_good": sum(status == 200 for _, status in recovered) / max(len(recovered), 1),
+        "offline_texts_per_second": columns[0],
+        "served_requests_per_second": columns[1],
+        "share_of_offline": columns[2],
+        "share_of_offline_least_and_most": [min(row[2] for row in rows), max(row[2] for row in rows)],
+        "share_of_offline_without_wrk": columns[3],
+        "offline_cpu_us_per_text": 1e6 * columns[4],
+        "server_cpu_us_per_request": 1e6 * columns[5],
+        "wrk_cpu_us_per_request": 1e6 * columns[6],
+        "share_in_cpu": columns[4] / columns[5],
+        "texts_per_batch": batch,
     }
+
+
+def plain(options: argparse.Namespace, texts: list[str]) -> Result:
+    """Compare with a plain server."""
+    rows = []
+    with our_server(options.model) as ours, plain_server(options.model) as theirs:
+        _warm(ours, texts, options)
+        _warm(theirs, texts, options)
+        for _ in range(options.rounds):
+            mine, my_cpu = _fast(ours, texts, options)
+            other, other_cpu = _fast(theirs, texts, options)
+            rows.append((mine.rate, other.rate, mine.rate / other.rate, other_cpu / my_cpu))
+    columns = [statistics.median(column) for column in zip(*rows, strict=True)]
+    return {
+        "served_requests_per_second": columns[0],
+        "plain_requests_per_second": columns[1],
+        "times_plain": columns[2],
+        "times_plain_least_and_most": [min(row[2] for row in rows), max(row[2] for row in rows)],
+        "times_plain_in_cpu": columns[3],
+    }
+
+
+def latency(options: argparse.Namespace, texts: list[str]) -> Result:
+    """Look at the slowest answers of a server that has some room left."""
+    with our_server(options.model) as server:
+        _warm(server, texts, options)
+        full, _ = _fast(server, texts, options)
+        calm = run_wrk(server.port, texts, connections=MANY_CONNECTIONS, seconds=2 * options.seconds, rate=0.8 * full.rate)
+    return {
+        "served_requests_per_second": full.rate,
+        "offered_share": calm.requests / calm.seconds / full.rate,
+        "p50_ms": calm.p50_ms,
+        "p99_ms": calm.p99_ms,
+        "p99_to_p50": calm.p99_ms / calm.p50_ms,
+        "refused": calm.refused,
+        "lost": calm.lost,
+    }
+
+
+def overload(options: argparse.Namespace, texts: list[str]) -> Result:
+    """Offer four times what can be served, with a queue short enough to fill."""
+    with our_server(options.model, "--queue-tokens", str(QUEUE_TOKENS)) as server:
+        _warm(server, texts, options)
+        full, _ = _fast(server, texts, options)
+        before = server.megabytes()
+        with _Watch(server, every=0.25) as watch, Probes(server.port, texts[0]) as probes:
+            cpu = server.cpu_seconds()
+            flood = run_wrk(server.port, texts, connections=MANY_CONNECTIONS, seconds=options.seconds, rate=4 * full.rate)
+            cpu = server.cpu_seconds() - cpu
+        first, answers = _after(server, texts[0])
+    refused = [probe.milliseconds for probe in probes.answers if probe.status == 429]
+    return {
+        "served_requests_per_second": full.rate,
+        "offered_times_served": flood.requests / flood.seconds / full.rate,
+        "refused_share": flood.refused / flood.requests,
+        "lost": flood.lost,
+        "statuses_of_probes": sorted({probe.status for probe in probes.answers}),
+        "refusals_clocked": len(refused),
+        "refusal_p50_ms": quantile(refused, 0.5),
+        "refusal_p99_ms": quantile(refused, 0.99),
+        "goodput_share": flood.rate / full.rate,
+        "goodput_share_without_wrk": flood.rate / full.rate * _free_cores(full) / _free_cores(flood),
+        "server_cores_used": cpu / flood.seconds,
+        "wrk_cores_used": flood.cpu_seconds / flood.seconds,
+        "memory_before_mb": before,
+        "memory_most_mb": max(watch.megabytes),
+        "recovered_after_ms": first,
+        "good_answers_in_the_second_after": sum(status == 200 for status in answers) / len(answers),
+    }
+
+
+def memory(options: argparse.Namespace, texts: list[str]) -> Result:
+    """Watch memory; among single texts there are lists of them and passages that are cut."""
+    many: list[str | list[str]] = [*texts, *passages(40), *(texts[start : start + 32] for start in range(0, 640, 16))]
+    inputs = [many[(number * 7919) % len(many)] for number in range(len(many))]
+    with our_server(options.model) as server:
+        _warm(server, texts, options)
+        with _Watch(server, every=1.0) as watch:
+            load = run_wrk(server.port, inputs, connections=options.connections, seconds=60 * options.minutes, rate=options.memory_rate)
+    tenth = max(1, len(watch.megabytes) // 10)
+    early, late = (statistics.median(part) for part in (watch.megabytes[tenth : 2 * tenth], watch.megabytes[-tenth:]))
+    return {
+        "minutes": load.seconds / 60,
+        "requests": load.requests,
+        "requests_per_second": load.requests / load.seconds,
+        "refused": load.refused,
+        "lost": load.lost,
+        "memory_second_tenth_mb": early,
+        "memory_last_tenth_mb": late,
+        "memory_drift": late / early - 1,
+    }
+
+
+PARTS: dict[str, Callable[[argparse.Namespace, list[str]], Result]] = {
+    "throughput": throughput,
+    "plain": plain,
+    "latency": latency,
+    "overload": overload,
+    "memory": memory,
+}
+
+
+class _Watch:
+    """Notes a server's memory again and again; used as a context."""
+
+    def __init__(self, server: Server, *, every: float) -> None:
+        self.megabytes = [server.megabytes()]
+        self._server, self._every = server, every
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> _Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(self._every):
+            self.megabytes.append(self._server.megabytes())
+
+
+def _warm(server: Server, texts: list[str], options: argparse.Namespace) -> None:
+    run_wrk(server.port, texts, connections=options.connections, seconds=min(3, options.seconds))
+
+
+def _fast(server: Server, texts: list[str], options: argparse.Namespace) -> tuple[Load, float]:
+    """Return what the connections reach, and the server's CPU seconds a request."""
+    before = server.cpu_seconds()
+    load = run_wrk(server.port, texts, connections=options.connections, seconds=options.seconds)
+    if not load.requests or load.refused or load.lost:
+        raise SystemExit(
+            f"of {load.requests:,} requests {load.refused:,} were refused and {load.lost:,} lost; expected some, and none of these"
+        )
+    return load, (server.cpu_seconds() - before) / load.requests
+
+
+def _after(server: Server, text: str) -> tuple[float, list[int]]:
+    """Ask for a second, one request after the other; return the milliseconds to the first good answer, and all statuses."""
+    start, first, statuses = time.perf_counter(), float("nan"), []
+    while time.perf_counter() - start < 1:
+        statuses.append(server.ask(text))
+        if statuses[-1] == 200 and first != first:
+            first = 1000 * (time.perf_counter() - start)
+    return first, statuses
+
+
+def _free_cores(load: Load) -> float:
+    return CORES - load.cpu_seconds / load.seconds
 
 
 def main() -> None:
+    """Measure the parts that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model")
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--connections", type=int, default=32)
+    parser.add_argument("--parts", default=",".join(PARTS), help="some of: " + ", ".join(PARTS))
+    parser.add_argument("--model", help="a model's name or folder; without it, the bundled one")
+    parser.add_argument("--seconds", type=float, default=10, help="for each measurement")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--drift-seconds", type=float, default=600)
-    parser.add_argument("--no-plain", action="store_true")
+    parser.add_argument("--connections", type=int, default=32)
+    parser.add_argument("--texts", type=int, default=2_000, help="different texts; offline encode gets them all at once")
+    parser.add_argument("--minutes", type=float, default=10, help="of part memory")
+    parser.add_argument("--memory-rate", type=float, default=200, help="requests a second of part memory")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--client", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.client:
-        be_client()
-        return
-    result = measure(options)
-    for name, value in result.items():
-        print(f"{name:32} {value:12.3f}" if isinstance(value, float) else f"{name:32} {value:>12}")
+    names = options.parts.split(",")
+    if unknown := [name for name in names if name not in PARTS]:
+        parser.error(f"unknown parts: {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    require_wrk()
+    texts = short_sentences(options.texts)
+    found: dict[str, Result] = {}
+    for name in names:
+        found[name] = PARTS[name](options, texts)
+        print(f"{name} ({CORES} cores, load average {os.getloadavg()[0]:.1f} at the end)")
+        for key, value in found[name].items():
+            print(f"  {key:36} {value:12.3f}" if isinstance(value, float) else f"  {key:36} {value!s:>12}", flush=True)
     if options.json:
-        options.json.write_text(json.dumps(result, indent=2) + "\n")
+        options.json.write_text(json.dumps(found, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -81,6 +81,9 @@ class ServeLimits:
     max_token_texts: int = 32
     """Texts of one request for the vectors of every token."""
 
+    max_tokenized_characters: int = 200_000
+    """Characters of one request for the tokens themselves, whose answer is many times larger."""
+
     max_analysed_texts: int = 5_000
     """Texts of one request for pairs, clusters, topics and the like."""
 

@@ -37,6 +37,7 @@ def test_the_gradients_are_the_slopes_of_the_loss() -> None:
     batch = Batch(
         random.standard_normal((8, 7)),
         random.integers(0, 4, (8, 6)).astype(np.float64),
+        np.log(np.arange(1, 7) / 21),
         random.standard_normal((8, 3)),
         (random.random((8, 5)) > 0.2) / 0.8,
     )
@@ -64,6 +65,14 @@ def test_its_words_hang_together_no_less_than_those_of_lda(model: TopicModel) ->
     lda = LatentDirichletAllocation(4, random_state=0).fit(dense_counts(bag, words))
     theirs = [[words[place] for place in np.argsort(-row)[:10]] for row in lda.components_]
     assert model.coherence >= np.mean(npmi(theirs, bag))
+
+
+def test_a_word_of_every_topic_is_no_first_word_of_any() -> None:
+    texts = [f"{text} everywhere everywhere" if row % 2 else text for row, text in enumerate(COLLECTION.texts)]
+    bag = bag_of(texts, PLAIN)
+    assert bag.totals()[bag.vocabulary.index("everywhere")] == bag.totals().max()
+    weights_KV = fit_contextual(bag, COLLECTION.vectors, topics=4, steps=200).word_weights(bag.vocabulary)
+    assert "everywhere" not in {bag.vocabulary[place] for row_V in weights_KV for place in np.argsort(-row_V)[:3]}
 
 
 def test_vectors_alone_are_enough_as_for_another_language(model: TopicModel) -> None:

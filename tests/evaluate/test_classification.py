@@ -85,3 +85,31 @@ def test_no_rows_and_no_positive_label_give_nan_not_a_warning():
 def test_a_label_other_than_0_and_1_is_refused_with_its_row():
     with pytest.raises(InputError, match="2 at row 1"):
         best_f1([0.1, 0.2], [1, 2])
+
+
+@pytest.mark.parametrize("upper", [1.0, np.nextafter(1.0, 0), np.nextafter(2.0, 3), -1.0])
+def test_a_threshold_parts_even_scores_that_are_neighbours(upper):
+    scores = [upper, np.nextafter(upper, -np.inf)]
+    for best in (best_f1(scores, [1, 0]), best_accuracy(scores, [1, 0])):
+        assert [score >= best.threshold for score in scores] == [True, False]
+
+
+def test_where_calling_nothing_1_does_as_well_nothing_is_called_1():
+    best = best_accuracy([0.9, 0.1], [0, 1])
+    assert (best.accuracy, best.threshold > 0.9) == (0.5, True)
+    assert best_accuracy([0.9, 0.1], [1, 1]).threshold == 0.1
+
+
+def test_results_cannot_be_changed():
+    for result in (best_accuracy([0.5], [1]), best_f1([0.5], [1])):
+        with pytest.raises(AttributeError, match="threshold"):
+            result.threshold = 0
+
+
+def test_sides_of_different_lengths_are_refused():
+    for measure in (accuracy, macro_f1, matthews, average_precision, best_accuracy, best_f1):
+        with pytest.raises(InputError, match="1 .* against 2 labels"):
+            measure([1], [1, 0])
+    for measure in (matthews, macro_f1):
+        assert math.isnan(measure([], []))
+    assert math.isnan(f1_at([0.5], [0], threshold=0.1))

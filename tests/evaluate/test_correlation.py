@@ -59,3 +59,16 @@ def test_nan_and_unequal_lengths_are_refused_with_their_place():
         pearson([1.0, math.nan], [1.0, 2.0])
     with pytest.raises(InputError, match="2 x against 3 y"):
         spearman([1, 2], [1, 2, 3])
+
+
+def test_rounding_never_takes_a_correlation_beyond_one():
+    random = np.random.default_rng(0)
+    for size in range(3, 103):
+        x = random.normal(size=size)
+        assert 1 - 1e-12 < pearson(x, 3 * x) <= 1
+        assert -1 <= pearson(x, -3 * x) < -1 + 1e-12
+
+
+def test_two_rows_are_enough():
+    assert pearson([1, 2], [5, 3]) == pytest.approx(-1)
+    assert spearman([1, 2], [3, 5]) == pytest.approx(1)

@@ -43,3 +43,9 @@ def test_a_label_the_model_does_not_have_is_refused_with_its_place():
 def test_scores_of_another_width_are_refused():
     with pytest.raises(InputError, match="3 numbers"):
         labels_of([[0.1, 0.2]], ORDER)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_scores_that_are_no_numbers_have_no_label(value):
+    with pytest.raises(InputError, match="NaN or infinity"):
+        labels_of([[0.0, value, 0.5]], ORDER)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from munjang.errors import InputError
 from munjang.evaluate.partition import partition_scores
 
 metrics = pytest.importorskip("sklearn.metrics")
@@ -43,3 +44,19 @@ def test_purity_counts_the_commonest_class_of_each_cluster():
 
 def test_no_rows_give_nan():
     assert math.isnan(partition_scores([], []).v_measure)
+
+
+def test_one_class_and_one_cluster_follow_scikit_learns_rules():
+    for gold, found in (("aaa", [0, 0, 0]), ("aaa", [0, 1, 2]), ("abc", [0, 0, 0]), ("a", [5]), ("aabb", [0, 1, 0, 1])):
+        ours = partition_scores(gold, found)
+        for name in ("v_measure", "homogeneity", "completeness"):
+            assert getattr(ours, name) == pytest.approx(getattr(metrics, f"{name}_score")(list(gold), found), abs=1e-12)
+        assert ours.ari == pytest.approx(metrics.adjusted_rand_score(list(gold), found), abs=1e-12)
+        assert ours.nmi == pytest.approx(metrics.normalized_mutual_info_score(list(gold), found), abs=1e-12)
+
+
+def test_scores_cannot_be_changed_and_unequal_sides_are_refused():
+    with pytest.raises(AttributeError, match="purity"):
+        partition_scores("ab", [0, 1]).purity = 0.5
+    with pytest.raises(InputError, match="1 classes against 2 clusters"):
+        partition_scores("a", [0, 1])

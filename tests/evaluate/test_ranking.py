@@ -57,6 +57,24 @@ def test_no_queries_average_to_nan():
     assert math.isnan(average(per_query({}, {}, cuts=[1]))["mrr@1"])
 
 
-def test_a_cut_of_zero_is_refused():
+@pytest.mark.parametrize("cuts", [[0], [5, 0], [-1, 3], []], ids=str)
+def test_a_cut_of_zero_or_none_is_refused(cuts):
     with pytest.raises(UsageError, match="from 1"):
-        per_query({}, {}, cuts=[0])
+        per_query({}, {}, cuts=cuts)
+
+
+def test_cuts_are_sorted_and_the_order_of_judgements_is_kept():
+    judged = {"q2": {"a": 1}, "q1": {"b": 2}}
+    values = per_query({"q1": {"b": 1.0}, "q2": {"b": 1.0, "a": 0.5}}, judged, cuts=[3, 1, 3])
+    assert list(values) == [f"{name}@{k}" for name in ("ndcg", "mrr", "map", "recall", "precision") for k in (1, 3)]
+    assert values["mrr@3"].tolist() == [0.5, 1.0]
+    assert list(average(per_query({}, {})))[::5] == ["ndcg@1", "mrr@1", "map@1", "recall@1", "precision@1"]
+
+
+def test_the_usual_cuts_are_1_3_5_10_and_100():
+    assert [name for name in per_query({}, {}) if name.startswith("map")] == ["map@1", "map@3", "map@5", "map@10", "map@100"]
+
+
+def test_a_query_with_no_relevant_document_counts_zero_everywhere():
+    values = per_query({"q": {"a": 1.0}}, {"q": {"a": 0, "b": -1}}, cuts=[1, 2])
+    assert all(column.tolist() == [0.0] for column in values.values())

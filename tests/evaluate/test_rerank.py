@@ -44,3 +44,18 @@ def test_a_run_that_names_an_unknown_document_is_refused(scorer):
         rerank_run(scorer, TASK, {"q": {"d9": 1.0}})
     with pytest.raises(UsageError, match="depth"):
         rerank_run(scorer, TASK, RUN, depth=0)
+
+
+def test_a_judged_query_of_the_run_without_a_text_is_refused_and_one_without_documents_is_left_out(scorer):
+    task = RetrievalTask(CORPUS, {"q": "snow"}, {"q": {"d2": 1}, "lost": {"d1": 1}}, "made")
+    with pytest.raises(InputError, match="query 'lost' is judged and in the run"):
+        rerank_run(scorer, task, {"lost": {"d1": 1.0}})
+    assert rerank_run(scorer, task, {"lost": {}}) == {}
+
+
+def test_a_column_of_scores_is_read_as_one_score_each():
+    class Column:
+        def predict(self, pairs, /):
+            return np.arange(len(pairs), dtype=np.float32)[:, None]
+
+    assert ranked(rerank_run(Column(), TASK, RUN)["q"]) == ["d4", "d2", "d3", "d1"]

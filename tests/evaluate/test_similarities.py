@@ -62,3 +62,12 @@ def test_unequal_shapes_and_unknown_metrics_are_refused():
         pair_similarities(np.ones((1, 2), np.float32), np.ones((1, 3), np.float32))
     with pytest.raises(UsageError, match="unknown"):
         pair_similarities(np.ones((1, 2), np.float32), np.ones((1, 2), np.float32), metric="hamming")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_rows_beyond_one_block_are_measured_too(metric):
+    random = np.random.default_rng(1)
+    a, b = random.normal(size=(2, 4100, 3)).astype(np.float32)
+    whole = pair_similarities(a, b, metric=metric)
+    assert whole.dtype == np.float64
+    assert np.array_equal(whole[4090:], pair_similarities(a[4090:], b[4090:], metric=metric))

@@ -114,3 +114,39 @@ def test_swapped_vectors_are_noticed(worker, whole, tmp_path):
     with worker.opened(path) as library:
         assert len(library.check()) == 2
     assert noticed_by_search(worker, path)
+
+
+def changed(whole, path, script: str) -> None:
+    path.write_bytes(whole)
+    connection = sqlite3.connect(path)
+    connection.executescript(script)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    ["SELECT * FROM old WHERE one = 2", "SELECT one, uuid, generation, NULL AS model, fingerprint, dimension, analyser, "
+     "passage_characters, passage_overlap FROM old", "SELECT one, uuid, generation, model, fingerprint, 'x' AS dimension, analyser, "
+     "passage_characters, passage_overlap FROM old"],
+    ids=["none", "no model", "a word for a number"],
+)  # fmt: skip
+def test_damaged_settings_are_refused(worker, whole, tmp_path, settings):
+    path = tmp_path / "a.db"
+    changed(whole, path, f"ALTER TABLE settings RENAME TO old; CREATE TABLE settings AS {settings}; DROP TABLE old")
+    with pytest.raises(DamagedFile, match="settings are missing or damaged"):
+        worker.opened(path)
+
+
+def test_a_table_whose_name_is_no_text_is_refused(worker, whole, tmp_path):
+    path = tmp_path / "a.db"
+    assert b"CREATE TABLE passages" in whole
+    path.write_bytes(whole.replace(b"CREATE TABLE passages (row INTEGER", b"CREATE TABLE passa\xe9es (row INTEGE("))
+    with pytest.raises(DamagedFile, match="the file is damaged"):
+        worker.opened(path)
+
+
+def test_an_index_of_words_in_no_known_format_is_refused(worker, whole, tmp_path):
+    path = tmp_path / "a.db"
+    changed(whole, path, "UPDATE words_config SET v = 0 WHERE k = 'version'")
+    with worker.opened(path) as library, pytest.raises(DamagedFile, match="fts5"):
+        library.search("document", hybrid=True)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from munjang.errors import UsageError
 from munjang.library.hits import Hit
 from munjang.library.rerank import AT_ONCE, BudgetWarning, rerank_hits
 
@@ -59,3 +60,56 @@ def test_the_warning_can_be_made_an_error() -> None:
     warnings.simplefilter("error", BudgetWarning)
     with pytest.raises(BudgetWarning, match="16 of 20"):
         rerank_hits("query", _hits(20), slow, budget_seconds=1, clock=slow.clock)
+
+
+def test_a_scorer_that_minds_the_time_is_told_and_nothing_is_warned_of() -> None:
+    class Minding(Slow):
+        def time_was_up(self, scored: int, candidates: int) -> None:
+            self.told = scored, candidates
+
+    minding = Minding()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rerank_hits("query", _hits(20), minding, budget_seconds=1, clock=minding.clock)
+    assert minding.told == (16, 20)
+
+
+class Given:
+    """Scores that were agreed on."""
+
+    def __init__(self, scores: list[float]) -> None:
+        self.scores = scores
+
+    def predict(self, pairs):
+        return np.array([self.scores[int(text.split()[1])] for _, text in pairs], dtype=np.float32)
+
+
+def scored(*scores: float) -> list[Hit]:
+    return [Hit(str(n), score, f"text {n}", {}, start=0, stop=len(f"text {n}")) for n, score in enumerate(scores)]
+
+
+def test_a_share_leaves_the_first_ranking_the_rest_of_the_say() -> None:
+    found = rerank_hits("query", scored(0.8, 0.6, 0.2), Given([0.1, 0.9, 1.0]), share=0.5)
+    assert [hit.id for hit in found] == ["1", "2", "0"]
+    assert [hit.score for hit in found] == pytest.approx([0.5 * 0.9 + 0.5 * 0.75, 0.5 * 1.0 + 0.5 * 0.25, 0.5 * 0.1 + 0.5])
+    assert [hit.id for hit in rerank_hits("query", scored(0.8, 0.6, 0.2), Given([0.1, 0.9, 1.0]), share=0.05)] == ["0", "1", "2"]
+
+
+def test_negative_cosines_and_logits_keep_their_order() -> None:
+    hits = scored(-0.1, -0.2, -0.9)
+    assert [hit.id for hit in rerank_hits("query", hits, Given([5.0, 5.0, 5.0]), share=0.2, least=-1.0)] == ["0", "1", "2"]
+    assert [hit.id for hit in rerank_hits("query", hits, Given([-90.0, 90.0, -90.0]), share=0.9, least=-1.0)] == ["1", "0", "2"]
+
+
+@given(scores=st.lists(st.floats(-1, 1), min_size=1, max_size=20), share=st.floats(0.01, 0.99))
+def test_a_scorer_without_an_opinion_changes_nothing(scores: list[float], share: float) -> None:
+    hits = scored(*sorted(scores, reverse=True))
+    found = rerank_hits("query", hits, Given([0.5] * len(scores)), share=share, least=-1.0)
+    assert [hit.id for hit in found] == [hit.id for hit in hits]
+    assert all(0 <= hit.score <= 1 for hit in found)
+
+
+@pytest.mark.parametrize("share", [0.0, -1.0, 1.5, float("nan")])
+def test_a_share_that_is_none_is_refused(share: float) -> None:
+    with pytest.raises(UsageError, match="more than 0 and at most 1"):
+        rerank_hits("query", _hits(2), Given([0.5, 0.5]), share=share)

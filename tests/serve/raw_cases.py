@@ -55,22 +55,32 @@ def cases(count: int, seed: int = 7) -> Iterator[bytes]:
         yield shapes[number % len(shapes)](chance)
 
 
-def talk(port: int, request: bytes, *, patience: float = 5.0, piece: int = 65_536) -> bytes:
-    """Send a request, then say that nothing more will come, and return all that comes back."""
+def talk(port: int, request: bytes, *, patience: float = 30.0, settle: float = 0.5, piece: int = 65_536) -> bytes:
+    """Send a request and return all that comes back; after `settle` seconds without a word, say that nothing more will come."""
     found = b""
     with socket.create_connection(("127.0.0.1", port), timeout=patience) as connection:
         try:
             for start in range(0, len(request), piece):
                 connection.sendall(request[start : start + piece])
-            connection.shutdown(socket.SHUT_WR)
         except OSError:
             pass  # refused while we were still sending
+        connection.settimeout(settle)
         try:
-            while part := connection.recv(65_536):
+            while part := _heard(connection, patience):
                 found += part
         except OSError:
             pass
     return found
+
+
+def _heard(connection: socket.socket, patience: float) -> bytes:
+    """Return what comes next; where nothing comes, because the server waits for more, say that there is none."""
+    try:
+        return connection.recv(65_536)
+    except TimeoutError:
+        connection.settimeout(patience)
+        connection.shutdown(socket.SHUT_WR)
+        return connection.recv(65_536)
 
 
 def _head(chance: random.Random, *headers: bytes, method: str | None = None) -> bytes:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,7 +15,7 @@ import pytest
 pytest.importorskip("pydantic", reason="the extra serve is not installed")
 
 from munjang.limits import LIMITS, SERVE_LIMITS
-from munjang.serve.batcher import Batcher
+from munjang.serve.batcher import NICE, Batcher
 from munjang.serve.refusals import Disconnected, Overloaded
 
 
@@ -67,6 +69,24 @@ def test_what_waits_together_runs_together(batcher: Batcher, work: Work) -> None
     work.free.set()
     assert [ticket.wait() for ticket in [first, *tickets]] == [["first!"], ["a!"], ["b!"], ["c!"]]
     assert [sorted(batch) for batch in work.batches] == [["first"], ["a", "b", "c"]]
+
+
+def test_what_one_turn_of_the_loop_brings_is_one_batch(batcher: Batcher, work: Work) -> None:
+    async def all_at_once() -> list[list[Any]]:
+        loop = asyncio.get_running_loop()
+        tickets = [batcher.submit(work, [name], [2], loop=loop) for name in "abcde"]
+        return [await ticket.future for ticket in tickets if ticket.future is not None]
+
+    for _ in range(2):  # the second loop rings a bell of its own
+        assert asyncio.run(all_at_once()) == [[f"{name}!"] for name in "abcde"]
+    assert [sorted(batch) for batch in work.batches] == [list("abcde")] * 2
+
+
+def test_a_bell_that_never_rang_keeps_nobody_waiting(batcher: Batcher, work: Work) -> None:
+    gone = asyncio.new_event_loop()
+    batcher.submit(work, ["lost"], [2], loop=gone)
+    gone.close()
+    assert batcher.submit_waiting(work, ["a"], [2], patient=False).wait() == ["a!"]
 
 
 def test_a_full_queue_refuses_at_once_and_takes_again_when_it_is_empty(batcher: Batcher, work: Work) -> None:
@@ -170,3 +190,15 @@ def test_coroutines_wait_for_their_tickets(batcher: Batcher, work: Work) -> None
     a, b, bad = asyncio.run(all_of_them())
     assert [a, b] == [["a!"], ["b!"]]
     assert isinstance(bad, ValueError)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a thread has a priority of its own on Linux alone")
+def test_compute_threads_give_way_to_the_thread_that_talks_to_clients(batcher: Batcher) -> None:
+    class Priority:
+        def run(self, items: Sequence[Any], /) -> list[Any]:
+            return [os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) for _ in items]
+
+    own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    ticket = batcher.submit_waiting(Priority(), ["a"], [1], patient=False)
+    assert ticket.wait() == [min(own + NICE, 19)]
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == own

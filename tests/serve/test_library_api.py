@@ -75,6 +75,17 @@ def test_search_answers_as_the_library_does(
     assert ("explanation" in answer["hits"][0]) == bool(options.get("explain"))
 
 
+def test_a_budget_that_is_up_is_said_in_the_answer(server: Running) -> None:
+    asked = {"query": "the rain", "rerank": True}
+    late = server.post(f"{NEWS}/search", {**asked, "budget_seconds": 0}).json
+    assert late["rerank_unfinished"] == {"scored": 0, "candidates": 4}
+    assert [hit["reranked"] for hit in late["hits"]] == [False] * 4
+    assert [hit["id"] for hit in late["hits"]] == [hit["id"] for hit in server.post(f"{NEWS}/search", {"query": "the rain"}).json["hits"]]
+    done = server.post(f"{NEWS}/search", {**asked, "budget_seconds": 60}).json
+    assert "rerank_unfinished" not in done
+    assert all(hit["reranked"] for hit in done["hits"])
+
+
 def test_a_long_query_is_said_to_be_cut(server: Running) -> None:
     for rerank in (False, True):
         answer = server.post(f"{NEWS}/search", {"query": "sleep " * 60, "rerank": rerank})

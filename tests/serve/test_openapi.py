@@ -41,7 +41,7 @@ def run_cases(server: Running, count: int) -> int:
                 @given(operation.as_strategy(generation_mode=mode))
                 def check(case: Any) -> None:
                     nonlocal sent
-                    response = case.call(session=session, base_url=server.url, timeout=30)
+                    response = case.call(session=session, base_url=server.url, timeout=300)  # a busy machine is no error
                     sent += 1
                     assert response.status_code < 500, (case.as_curl_command(), response.text)
                     if response.status_code == 200 and case.operation.path != "/metrics":

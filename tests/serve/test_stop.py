@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -16,31 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.serve.command import start
 
 from munjang.cli.main import run
-
-COMMAND = "from munjang.cli.main import main; main()"
-
-
-def start(folder: Path, tmp_path: Path, *more: str) -> tuple[subprocess.Popen[str], int]:
-    arguments = [
-        "serve",
-        "--model",
-        str(folder),
-        "--port",
-        "0",
-        "--json",
-        "--access-log",
-        "none",
-        "--data",
-        str(tmp_path / "data"),
-        "--read-only",
-    ]
-    process = subprocess.Popen([sys.executable, "-c", COMMAND, *arguments, *more], stdout=subprocess.PIPE, text=True, env=dict(os.environ))
-    assert process.stdout is not None
-    line = json.loads(process.stdout.readline())
-    process.stdout.close()
-    return process, int(line["address"].rpartition(":")[2])
 
 
 class Client(threading.Thread):

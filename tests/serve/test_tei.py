@@ -143,3 +143,9 @@ def test_hugging_faces_client_gets_the_offline_numbers(server: Running, model: S
         scores = hub.InferenceClient(model=url, token="none").sentence_similarity("cat", other_sentences=TEXTS)
         np.testing.assert_allclose(scores, similarity(offline(model, ["cat"]), offline(model, TEXTS))[0], atol=1e-5)
     hub.utils.close_session()
+
+
+def test_more_characters_than_tokens_may_be_asked_of_are_refused(server: Running) -> None:
+    answer = server.post("/tokenize", {"inputs": ["rain " * 20_000] * 3})
+    assert answer.status == 413
+    assert "300,000 characters, the limit of this route is 200,000" in answer.json["error"]

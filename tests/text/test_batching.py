@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from munjang.limits import LIMITS
 from munjang.text.batching import GRID_FACTOR, plan_batches
 
 LENGTHS = st.lists(st.integers(0, 600), max_size=60)
@@ -49,3 +50,24 @@ def test_texts_of_one_length_fill_their_batches(length, count):
 
 def test_no_texts_need_no_batch():
     assert plan_batches([]) == []
+
+
+def test_where_lengths_mix_the_grid_may_be_full_but_not_larger():
+    assert plan_batches([10, 1, 1, 1], budget=20, efficient=100) == [[0, 1, 2, 3]]  # a grid of 4 × 10 = 2 budgets
+    assert plan_batches([10, 1, 1, 1, 1], budget=20, efficient=100) == [[0, 1, 2, 3], [4]]
+
+
+def test_a_batch_is_cut_where_the_length_changes_as_soon_as_it_is_efficient():
+    assert plan_batches([5, 5, 4], budget=100, efficient=10) == [[0, 1], [2]]
+    assert plan_batches([5, 5, 4], budget=100, efficient=11) == [[0, 1, 2]]
+    assert plan_batches([5, 5, 5], budget=100, efficient=10) == [[0, 1, 2]]
+    assert plan_batches([6, 5, 5, 5], budget=100, efficient=11) == [[0, 1, 2, 3]]  # the change came before it was efficient
+
+
+def test_a_text_over_the_budget_stands_alone():
+    assert plan_batches([4, 9, 4], budget=8, efficient=100) == [[1], [0, 2]]
+
+
+def test_the_usual_bounds_are_those_of_limits():
+    lengths = list(range(1, 700)) * 9
+    assert plan_batches(lengths) == plan_batches(lengths, budget=LIMITS.batch_tokens, efficient=LIMITS.efficient_tokens)

@@ -2,6 +2,7 @@ import csv
 import gzip
 import io
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from munjang.errors import InputError, UsageError
+from munjang.errors import InputError, MissingExtra, UsageError
 from munjang.limits import LIMITS
 from munjang.text.readers import format_of, read_rows, read_texts
 from munjang.text.rows import BadLines
@@ -235,3 +236,33 @@ def test_korsts_keeps_every_row(split, rows):
     found = list(read_rows(path))
     assert len(found) == rows
     assert set(found[0].values) == {"genre", "filename", "year", "id", "score", "sentence1", "sentence2"}
+
+
+def test_requests_that_make_no_sense_are_refused(write):
+    path = write("a.csv", SAME["a.csv"])
+    with pytest.raises(UsageError, match="format 'xls': unknown, expected one of txt, csv"):
+        read_rows(path, format="xls")
+    for delimiter in ("", '"'):
+        with pytest.raises(UsageError, match="expected a character such as a comma"):
+            read_rows(path, delimiter=delimiter)
+    with pytest.raises(InputError, match="a.csv line 1: the header has 2 columns, 3 names were given"):
+        values(path, header=True, columns=["a", "b", "c"])
+
+
+def test_parquet_without_pyarrow_names_the_extra(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtra, match=r"munjang\[parquet\]"):
+        values(tmp_path / "a.parquet")
+
+
+def test_an_empty_json_list_has_no_rows(write):
+    assert values(write("a.json", " [ ] ")) == []
+
+
+def test_json_nested_too_deeply_is_refused_with_its_place(write):
+    with pytest.raises(InputError, match=r"b.json .*nested too deeply"):
+        values(write("b.json", '[{"text": "a"}, ' + '{"a":' * 100_000))
+
+
+def test_a_blank_line_in_a_csv_file_is_no_row(write):
+    assert values(write("a.csv", 'id,text\n\n1,"a\n\nb"\n \r\n2,c\n')) == [{"id": "1", "text": "a\n\nb"}, {"id": "2", "text": "c"}]

@@ -106,3 +106,45 @@ def test_requests_that_make_no_sense_are_refused() -> None:
         top_k_binary(QUERIES, bits, k=1, rescore_vectors=CORPUS)
     with pytest.raises(UsageError, match="multiplier is 0"):
         top_k_binary(QUERIES, bits, k=1, multiplier=0)
+
+
+def test_by_default_four_times_k_candidates_are_scored_again() -> None:
+    bits = quantize(CORPUS, "ubinary")
+    found = {times: top_k_binary(QUERIES, bits, k=K, rescore_vectors=CORPUS, multiplier=times)[1] for times in (1, 3, 4, 5)}
+    assert np.array_equal(top_k_binary(QUERIES, bits, k=K, rescore_vectors=CORPUS)[1], found[4])
+    assert not np.array_equal(found[3], found[4])
+    assert not np.array_equal(found[4], found[5])
+    by_bits = np.argsort(hamming(quantize(QUERIES, "ubinary"), bits), axis=1, kind="stable")[:, :K]
+    assert np.array_equal(np.sort(found[1], axis=1), np.sort(by_bits, axis=1))  # nothing to choose from: the nearest by their bits
+
+
+@pytest.mark.parametrize("metric", ["cosine", "dot", "euclidean", "manhattan"])
+def test_every_metric_scores_again_and_decodes(metric: str) -> None:
+    corpus = CORPUS * np.linspace(0.5, 2, len(CORPUS), dtype=np.float32)[:, None]
+    expected = top_k(QUERIES, corpus, k=K, metric=metric)
+    scores, indices = top_k_binary(QUERIES, quantize(corpus, "binary"), k=K, rescore_vectors=corpus, multiplier=300, metric=metric)
+    assert np.array_equal(indices, expected[1])
+    np.testing.assert_allclose(scores, expected[0], rtol=1e-4, atol=1e-5)
+    ranges = ranges_of(corpus)
+    compact = quantize(corpus, "int8", ranges=ranges)
+    exact = top_k(QUERIES, dequantize(compact, ranges=ranges), k=K, metric=metric)
+    assert np.array_equal(top_k_int8(QUERIES, compact, k=K, ranges=ranges, metric=metric)[1], exact[1])
+
+
+def test_fetched_rows_of_another_shape_are_refused() -> None:
+    bits = quantize(CORPUS[:9], "ubinary")
+    with pytest.raises(UsageError, match=r"rescore_vectors: found shape \(1, 256\) for 9 rows"):
+        top_k_binary(QUERIES[:1], bits, k=9, rescore_vectors=lambda wanted: CORPUS[:1])
+    with pytest.raises(UsageError, match="k is 0"):
+        top_k_binary(QUERIES[:1], bits, k=0)
+    with pytest.raises(UsageError, match="int8 or uint8"):
+        top_k_int8(QUERIES[:1], np.zeros((1, 2, 3), dtype=np.int8), k=1)
+    with pytest.raises(UsageError, match=r"'ubinary'\) or 'binary'"):
+        hamming(np.zeros((1, 2, 3), dtype=np.uint8), bits)
+
+
+@pytest.mark.parametrize("metric", ["dot", "euclidean"])
+def test_without_better_vectors_the_score_is_that_of_the_bits_as_a_unit_vector(metric: str) -> None:
+    signs = np.where(CORPUS > 0, 1, -1).astype(np.float32) / np.float32(16)  # √256
+    scores, _ = top_k_binary(QUERIES, quantize(CORPUS, "ubinary"), k=K, multiplier=300, metric=metric)
+    np.testing.assert_allclose(scores, top_k(QUERIES, signs, k=K, metric=metric)[0], rtol=1e-4, atol=1e-5)

@@ -131,3 +131,22 @@ def test_odd_requests_are_answered_or_refused_like_top_k() -> None:
         index.search(sample(2, d=7), k=1)
     with pytest.raises(UsageError, match="cosine and dot"):
         ExactIndex(sample(3), metric="euclidean")
+
+
+def test_corpora_that_are_no_rows_of_numbers_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"found shape \(1, 2, 3\)"):
+        ExactIndex(np.zeros((1, 2, 3)))
+    with pytest.raises(UsageError, match="of <U1"):
+        ExactIndex(np.array([["a"]]))
+    with pytest.raises(UsageError, match="metric 'l2' is unknown"):
+        ExactIndex(sample(3), metric="l2")  # type: ignore[arg-type]
+    assert ExactIndex(np.zeros((9, 0), dtype=np.float32)).search(np.zeros((1, 0)), k=2)[1].tolist() == [[0, 1]]
+
+
+def test_a_floor_that_nothing_has_set_lets_every_row_through_and_an_endless_one_none() -> None:
+    rows = coarse.coarse_rows(sample(50), "dot")
+    asked = coarse.coarse_queries(sample(2, seed=1), rows.steps)
+    products = int8_product.product_with(asked.bytes_DN)(rows.bytes_MD)
+    passed = products > asked.least(np.float32([-np.inf, np.inf]), rows, 0)
+    assert passed[:, 0].all()
+    assert not passed[:, 1].any()

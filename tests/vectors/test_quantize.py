@@ -86,3 +86,40 @@ def test_requests_that_make_no_sense_are_refused() -> None:
         quantize([[1e6]], "float16")
     with pytest.raises(UsageError, match="int64"):
         dequantize(np.zeros((1, 2), dtype=np.int64))
+
+
+def test_two_vectors_are_enough_for_ranges_and_no_dimensions_are_fine() -> None:
+    ranges = ranges_of([[0.0, 1.0], [2.0, -1.0]])
+    assert (ranges.low_D.tolist(), ranges.high_D.tolist()) == ([0.0, -1.0], [2.0, 1.0])
+    assert unit_ranges(0).dimension == 0
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_float16_takes_its_largest_number_and_refuses_the_next(sign: int) -> None:
+    assert quantize([[65504.0 * sign, 1.0]], "float16")[0, 0] == 65504 * sign
+    with pytest.raises(InputError, match="65,504"):
+        quantize([[65505.0 * sign, 1.0]], "float16")
+
+
+def test_a_copy_in_float32_is_an_array_of_its_own() -> None:
+    vectors = sample(3)
+    quantize(vectors, "float32")[:] = 0
+    assert vectors.any()
+
+
+@pytest.mark.parametrize("precision", ["int8", "uint8"])
+def test_values_beyond_the_ranges_are_clipped(precision: str) -> None:
+    ranges = Ranges(np.float32([-1, -1]), np.float32([1, 1]))
+    lowest = -128 if precision == "int8" else 0
+    assert quantize([[-9.0, 9.0]], precision, ranges=ranges).tolist() == [[lowest, lowest + 255]]
+
+
+@pytest.mark.parametrize(("low", "high"), [([np.nan], [1]), ([0], [np.inf]), ([-np.inf], [0]), ([1], [0])], ids=str)
+def test_ranges_that_are_not_finite_or_upside_down_are_refused(low: list[float], high: list[float]) -> None:
+    with pytest.raises(InputError, match="low ≤ high"):
+        Ranges(np.float32(low), np.float32(high))
+
+
+def test_ranges_of_one_dimension_each_are_asked_for() -> None:
+    with pytest.raises(UsageError, match=r"\(1, 2\)"):
+        Ranges(np.zeros((1, 2), dtype=np.float32), np.ones((1, 2), dtype=np.float32))

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from munjang.errors import InputError, UsageError
 from munjang.vectors.similarity import similarity
-from munjang.vectors.topk import top_k
+from munjang.vectors.topk import select_top, top_k
 
 METRICS = ("cosine", "dot", "euclidean", "manhattan")
 small_whole_numbers = st.integers(-2, 2)  # products are exact in float32, and ties are everywhere
@@ -148,3 +148,27 @@ def test_a_row_that_is_not_finite_is_named(value: float, metric: str) -> None:
     corpus[37, 2] = value
     with pytest.raises(InputError, match="corpus row 37"):
         top_k(sample(2), corpus, k=3, metric=metric, block=10)
+
+
+def test_products_beyond_float32_are_refused() -> None:
+    with pytest.raises(InputError, match="scores overflow float32"):
+        top_k([[1e30]], np.array([[-1e30], [1.0]]), k=2, metric="dot")
+
+
+def test_odd_corpora_and_numbers_of_threads_are_refused() -> None:
+    with pytest.raises(UsageError, match="threads is 0"):
+        top_k(sample(1), sample(1), k=1, threads=0)
+    with pytest.raises(UsageError, match=r"corpus: found shape \(1, 2, 3\)"):
+        top_k(sample(1), np.zeros((1, 2, 3)), k=1)
+    with pytest.raises(UsageError, match="of <U1"):
+        top_k(sample(1), np.array([["a"]]), k=1)
+    with pytest.raises(UsageError, match="block is 0"):
+        top_k(sample(1), sample(1), k=1, block=0)
+
+
+def test_a_corpus_with_more_rows_than_an_index_can_count_is_refused_before_it_is_read() -> None:
+    def never(rows: slice, columns: slice, out: np.ndarray) -> None:
+        raise AssertionError("nothing should be read")
+
+    with pytest.raises(UsageError, match="4,294,967,296 rows"):
+        select_top(never, shape=(1, 2**32), k=1)

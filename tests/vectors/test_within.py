@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from munjang.errors import UsageError
 from munjang.vectors import within
 from munjang.vectors.within import visit_pairs_within
 
@@ -43,3 +44,13 @@ def test_every_pair_is_visited_once(monkeypatch, smallest, threads, spread):
 def test_no_rows_have_no_pairs():
     assert found(np.zeros((0, 4), dtype=np.float32), 0.5) == {}
     assert found(np.ones((1, 4), dtype=np.float32) / 2, 0.5) == {}
+
+
+@pytest.mark.parametrize("threshold", [np.nan, np.inf, -np.inf])
+def test_a_threshold_that_is_no_number_is_refused(threshold):
+    with pytest.raises(UsageError, match="expected a number between -1 and 1"):
+        found(np.eye(2, dtype=np.float32), threshold)
+
+
+def test_a_pair_at_the_threshold_belongs_to_it():
+    assert found(np.eye(3, dtype=np.float32)[[0, 1, 0, 2, 0]], 1.0) == {(0, 2): 1.0, (0, 4): 1.0, (2, 4): 1.0}

@@ -1,8 +1,9 @@
 """One step of a variational auto-encoder over words: forward, backward, Adam; numpy alone.
 
 An inference network reads a document (counted words beside its sentence vector) and gives the mean and log-variance of its topic
-mixture; the mixture times a table of topics gives back the document's words (ProdLDA: a product of experts, not a mixture of them). Batch
-norm before both ends keeps topics from dying out. Gradients are written out by hand and checked against differences in the tests.
+mixture; how frequent words are anyway, plus the mixture times a table of topics, gives back the document's words (ProdLDA: a product of
+experts, not a mixture of them). So topics only learn by what they differ from the whole collection. Batch norm before the mixture keeps
+topics from dying out. Gradients are written out by hand and checked against differences in the tests.
 
 Shapes: B documents, I inputs, H hidden units, K topics, V words.
 """
@@ -27,6 +28,8 @@ class Batch:
 
     inputs_BI: Array
     counts_BV: Array
+    background_V: Array
+    """The logarithm of each word's share of the whole collection."""
     noise_BK: Array
     kept_BH: Array
     """Dropout: 0, or 1 over the share that is kept."""
@@ -48,8 +51,8 @@ def new_weights(inputs: int, hidden: int, topics: int, words: int, random: np.ra
     }
 
 
-def gradients(weights: Weights, batch: Batch) -> tuple[float, Weights, dict[str, tuple[Array, Array]]]:
-    """Return the loss per document, its gradients, and each batch norm's mean and variance."""
+def gradients(weights: Weights, batch: Batch) -> tuple[float, Weights, tuple[Array, Array]]:
+    """Return the loss per document, its gradients, and the mean and variance that the means of the mixtures had."""
     count, topics = batch.noise_BK.shape
     prior = 1 - 1 / topics  # variance of the Laplace approximation to a flat Dirichlet
     before_BH = batch.inputs_BI @ weights["hidden"] + weights["hidden_bias"]
@@ -58,14 +61,13 @@ def gradients(weights: Weights, batch: Batch) -> tuple[float, Weights, dict[str,
     spread_BK, spread_norm = _normed(hidden_BH @ weights["spread"])
     sigma_BK: Array = np.exp(spread_BK / np.float32(2))
     mixture_BK = softmax(mean_BK + sigma_BK * batch.noise_BK)
-    logits_BV, word_norm = _normed(mixture_BK @ weights["topics"])
-    shares_BV = softmax(logits_BV)
+    shares_BV = softmax(batch.background_V + mixture_BK @ weights["topics"])
     lengths_B1 = batch.counts_BV.sum(axis=1, keepdims=True)
 
     rebuilt = -(batch.counts_BV * np.log(shares_BV + 1e-12)).sum()
     apart = 0.5 * (sigma_BK**2 / prior + mean_BK**2 / prior - 1 + np.log(prior) - spread_BK).sum()
 
-    d_logits_BV = _normed_back((shares_BV * lengths_B1 - batch.counts_BV) / count, logits_BV, word_norm)
+    d_logits_BV = (shares_BV * lengths_B1 - batch.counts_BV) / np.float32(count)
     d_mixture_BK = d_logits_BV @ weights["topics"].T
     d_drawn_BK = mixture_BK * (d_mixture_BK - (d_mixture_BK * mixture_BK).sum(axis=1, keepdims=True))
     d_mean_BK = _normed_back(d_drawn_BK + mean_BK / prior / count, mean_BK, mean_norm)
@@ -79,7 +81,7 @@ def gradients(weights: Weights, batch: Batch) -> tuple[float, Weights, dict[str,
         "spread": hidden_BH.T @ d_spread_BK,
         "topics": mixture_BK.T @ d_logits_BV,
     }
-    return float((rebuilt + apart) / count), found, {"mean": mean_norm, "words": word_norm}
+    return float((rebuilt + apart) / count), found, mean_norm
 
 
 def mixtures(weights: Weights, inputs_BI: Array, mean_K: Array, variance_K: Array) -> Array:
@@ -118,11 +120,10 @@ class Adam:
             weights[name] -= rate * first / (np.sqrt(second) + 1e-8)
 
 
-def follow(running: dict[str, tuple[Array, Array]], seen: dict[str, tuple[Array, Array]]) -> None:
-    """Move the running means and variances towards a batch's."""
-    for name, (mean, variance) in seen.items():
-        old = running.get(name, (mean, variance))
-        running[name] = (old[0] + _MOMENTUM * (mean - old[0]), old[1] + _MOMENTUM * (variance - old[1]))
+def followed(running: tuple[Array, Array] | None, seen: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Return the running mean and variance, moved towards a batch's."""
+    mean, variance = running or seen
+    return mean + _MOMENTUM * (seen[0] - mean), variance + _MOMENTUM * (seen[1] - variance)
 
 
 def _normed(rows_BK: Array) -> tuple[Array, tuple[Array, Array]]:

@@ -41,6 +41,9 @@ def search(
     hybrid: Annotated[bool, typer.Option("--hybrid", help="Look for words as well as for meaning.")] = False,
     rerank: Annotated[bool, typer.Option("--rerank", help="Let a cross-encoder order the best 50.")] = False,
     reranker: Annotated[str | None, typer.Option(help="The cross-encoder's name or folder; implies --rerank.")] = None,
+    rerank_share: Annotated[
+        float, typer.Option(min=0.01, max=1.0, help="How much say the cross-encoder has; the first ranking has the rest.")
+    ] = 1.0,
     budget: Annotated[float | None, typer.Option(min=0.0, help="Stop re-ranking after so many seconds.")] = None,
     like: Annotated[list[str] | None, typer.Option(help="Look near this document; may be repeated.")] = None,
     unlike: Annotated[list[str] | None, typer.Option(help="Look away from this document; may be repeated.")] = None,
@@ -71,6 +74,7 @@ def search(
                 where=where,
                 hybrid=hybrid,
                 rerank=scorer,
+                rerank_share=rerank_share,
                 exact=exact,
                 like=like or (),
                 unlike=unlike or (),

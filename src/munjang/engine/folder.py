@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeGuard, get_args
 
 from munjang.engine.activations import TORCH_ACTIVATIONS
 from munjang.engine.jsonfile import inside, read_json, read_object
@@ -179,9 +179,14 @@ def _default_prompt(path: Path, settings: dict[str, Any]) -> str | None:
 
 def _truncate_dimension(path: Path, settings: dict[str, Any]) -> int | None:
     dimension = settings.get("truncate_dim")
-    if dimension is not None and (not isinstance(dimension, int) or isinstance(dimension, bool) or dimension < 1):
+    if dimension is not None and not _is_size(dimension):
         raise FolderError(f"{path / SETTINGS_FILE}: 'truncate_dim' is {shown(str(dimension))}, expected a positive whole number")
     return dimension
+
+
+def _is_size(value: object) -> TypeGuard[int]:
+    """Say whether a JSON value is a positive whole number; `true` is none, though Python counts it as 1."""
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def _read_module(root: Path, entry: dict[str, Any]) -> list[Module]:
@@ -211,7 +216,7 @@ def _read_transformer(folder: Path) -> TransformerModule:
     config = read_object(folder / "config.json")
     _refuse_remote_code(folder / "config.json", config)
     length = settings.get("max_seq_length")
-    if length is not None and (not isinstance(length, int) or length < 1):
+    if length is not None and not _is_size(length):
         raise FolderError(f"{folder}: max_seq_length is {shown(str(length))}, expected a positive whole number")
     return TransformerModule(folder=folder, config=config, max_length=length, lowercase=bool(settings.get("do_lower_case")))
 
@@ -233,7 +238,7 @@ def _read_dense(folder: Path) -> DenseModule:
     config = read_object(folder / "config.json")
     _refuse_other_input(folder / "config.json", config)
     sizes = config.get("in_features"), config.get("out_features")
-    if not all(isinstance(size, int) and size > 0 for size in sizes):
+    if not all(_is_size(size) for size in sizes):
         raise FolderError(f"{folder / 'config.json'}: in_features and out_features must be positive whole numbers, found {sizes}")
     name = config.get("activation_function") or "torch.nn.modules.activation.Tanh"
     activation = TORCH_ACTIVATIONS.get(str(name))
@@ -251,7 +256,7 @@ def _read_dense(folder: Path) -> DenseModule:
 
 def _read_layer_norm(folder: Path) -> LayerNormModule:
     dimension = read_object(folder / "config.json").get("dimension")
-    if not isinstance(dimension, int) or dimension < 1:
+    if not _is_size(dimension):
         raise FolderError(f"{folder / 'config.json'}: 'dimension' must be a positive whole number")
     return LayerNormModule(folder=folder, dimension=dimension)
 

@@ -42,16 +42,16 @@ def fuse_scores(rankings: Sequence[Mapping[int, float]], weights: Sequence[float
     >>> fuse_scores([{7: 1.0, 8: 0.5}, {8: 12.0}], [1, 1], least=[-1, 0])
     [(8, 0.875), (7, 0.5)]
     """
-    stretched = [_stretched(ranking, low) for ranking, low in zip(rankings, least, strict=True)]
+    parts = [stretched(ranking, low) for ranking, low in zip(rankings, least, strict=True)]
     rows = sorted({row for ranking in rankings for row in ranking})
     total = sum(weights)
     scores = {
-        row: sum(weight * each.get(row, absent) for weight, (each, absent) in zip(weights, stretched, strict=True)) / total for row in rows
+        row: sum(weight * each.get(row, absent) for weight, (each, absent) in zip(weights, parts, strict=True)) / total for row in rows
     }
     return sorted(scores.items(), key=lambda each: (-each[1], each[0]))
 
 
-def _stretched(ranking: Mapping[int, float], least: float) -> tuple[dict[int, float], float]:
+def stretched(ranking: Mapping[int, float], least: float) -> tuple[dict[int, float], float]:
     """Return the scores as parts of the best one, and what a row has that is not there."""
     best = max(ranking.values(), default=least)
     if best <= least:

@@ -109,6 +109,7 @@ class Library:
         where: str | Condition | None = None,
         hybrid: bool | Hybrid = False,
         rerank: Scorer | None = None,
+        rerank_share: float = 1.0,
         exact: bool | None = None,
         like: Sequence[str] = (),
         unlike: Sequence[str] = (),
@@ -119,13 +120,13 @@ class Library:
         """Return the k documents that answer best, best first.
 
         `where` filters by metadata (`"year >= 2020 and category = '소설'"`). `hybrid` adds words to meaning. `rerank` lets a cross-encoder
-        order the best 50, for at most `budget_seconds`. `exact` chooses between exact and approximate search; None takes approximate
-        where lists exist. `like` and `unlike` are ids of documents to look near and away from, with a query or without; they are not
-        among the hits. `min_score` is a bound on the score that is shown.
+        order the best 50, for at most `budget_seconds`; with a `rerank_share` below 1 the first ranking keeps the rest of the say. `exact`
+        chooses between exact and approximate search; None takes approximate where lists exist. `like` and `unlike` are ids of documents to
+        look near and away from, with a query or without; they are not among the hits. `min_score` is a bound on the score that is shown.
         """
         if query is None and (not like or rerank is not None):
             raise UsageError("there is no query, expected one, or documents to look near (like), which a re-ranker cannot read")
-        request = _request(k, where, hybrid, rerank, exact, [*like, *unlike], min_score, explain, budget_seconds)
+        request = _request(k, where, hybrid, rerank, rerank_share, exact, [*like, *unlike], min_score, explain, budget_seconds)
         if query is None:
             request = replace(request, hybrid=None)
             return self._find([Query(liked_vector(self.store, None, like, unlike), ())], [""], request)[0]
@@ -143,13 +144,14 @@ class Library:
         where: str | Condition | None = None,
         hybrid: bool | Hybrid = False,
         rerank: Scorer | None = None,
+        rerank_share: float = 1.0,
         exact: bool | None = None,
         min_score: float | None = None,
         explain: bool = False,
         budget_seconds: float | None = None,
     ) -> list[list[Hit]]:
         """Return an answer for each query, as `search` would, but encoded and searched together; `budget_seconds` is for each."""
-        request = _request(k, where, hybrid, rerank, exact, [], min_score, explain, budget_seconds)
+        request = _request(k, where, hybrid, rerank, rerank_share, exact, [], min_score, explain, budget_seconds)
         texts = [_question(query) for query in queries]
         return self._find(self._queries(texts, request), texts, request) if texts else []
 
@@ -234,6 +236,7 @@ def _request(
     where: str | Condition | None,
     hybrid: bool | Hybrid,
     rerank: Scorer | None,
+    rerank_share: float,
     exact: bool | None,
     without: Sequence[str],
     min_score: float | None,
@@ -250,6 +253,7 @@ def _request(
         without=frozenset(without),
         min_score=min_score,
         rerank=rerank,
+        rerank_share=rerank_share,
         budget_seconds=budget_seconds,
         explain=explain,
     )

@@ -1,4 +1,8 @@
-"""Hits in one order → hits in the order of a cross-encoder, which reads query and passage together."""
+"""Hits in one order → hits in the order of a cross-encoder, which reads query and passage together.
+
+A small cross-encoder knows more about meaning than about names and numbers, which the first ranking found by their letters. So the first
+ranking may keep a share of the say: both scores are stretched to at most 1 (`fuse`) and added with weights.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,12 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from munjang.errors import UsageError
+from munjang.library.fuse import stretched
 from munjang.library.hits import Hit
 from munjang.types import Scorer
 
@@ -21,13 +27,35 @@ class BudgetWarning(UserWarning):
     """Time was up before a re-ranker had scored all candidates; its message says how far it got."""
 
 
-def rerank_hits(
-    query: str, hits: list[Hit], scorer: Scorer, *, budget_seconds: float | None = None, clock: Callable[[], float] = time.monotonic
-) -> list[Hit]:
-    """Return the hits by the scorer's score.
+@runtime_checkable
+class MindsTheTime(Protocol):
+    """A scorer that is told when time was up; then nothing is warned of."""
 
-    When time is up, those not yet scored follow in their old order with `reranked` False, and a BudgetWarning says how many were scored.
+    def time_was_up(self, scored: int, candidates: int, /) -> None:
+        """Take note of how many of the candidates were scored."""
+        ...
+
+
+def rerank_hits(
+    query: str,
+    hits: list[Hit],
+    scorer: Scorer,
+    *,
+    share: float = 1.0,
+    least: float = 0.0,
+    budget_seconds: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> list[Hit]:
+    """Return the hits by the scorer's score; with a `share` below 1, the score that they came with has the rest of the say.
+
+    `least` is the least score that they could have come with. A fused score lies between 0 and 1; a scorer's number outside of that is
+    taken for a logit.
+
+    When time is up, those not yet scored follow in their old order with `reranked` False, and a BudgetWarning says how many were scored,
+    or the scorer is told where it wants to know.
     """
+    if not 0 < share <= 1:
+        raise UsageError(f"the re-ranker's share is {share}, expected more than 0 and at most 1")
     end = None if budget_seconds is None else clock() + budget_seconds
     scored: list[Hit] = []
     for start in range(0, len(hits), AT_ONCE):
@@ -38,11 +66,23 @@ def rerank_hits(
         if scores.shape[1] != 1:
             raise UsageError(f"the re-ranker gives {scores.shape[1]} scores for a pair, expected one\n  use a cross-encoder with one label")
         scored += [replace(hit, score=float(score), reranked=True) for hit, score in zip(part, scores[:, 0], strict=True)]
-    if len(scored) < len(hits):
+    if len(scored) < len(hits) and isinstance(scorer, MindsTheTime):
+        scorer.time_was_up(len(scored), len(hits))
+    elif len(scored) < len(hits):
         warnings.warn(
             f"the budget of {budget_seconds or 0:g} s was up after re-ranking {len(scored):,} of {len(hits):,} documents; "
             "the rest follow in their old order",
             BudgetWarning,
             stacklevel=2,
         )
-    return sorted(scored, key=lambda hit: -hit.score) + hits[len(scored) :]
+    return sorted(_fused(hits, scored, share, least), key=lambda hit: -hit.score) + hits[len(scored) :]
+
+
+def _fused(hits: list[Hit], scored: list[Hit], share: float, least: float) -> list[Hit]:
+    """Return the scored hits with both rankings' say in their score; a share of 1 leaves the scorer's own."""
+    if share == 1 or not scored:
+        return scored
+    first, _ = stretched({place: hit.score for place, hit in enumerate(hits)}, least)
+    given_N = np.array([hit.score for hit in scored])
+    chance_N = given_N if given_N.min() >= 0 and given_N.max() <= 1 else 1 / (1 + np.exp(-np.clip(given_N, -60, 60)))
+    return [replace(hit, score=float(share * chance_N[place] + (1 - share) * first[place])) for place, hit in enumerate(scored)]

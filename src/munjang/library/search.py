@@ -35,6 +35,8 @@ class Request:
     rerank: Scorer | None = None
     rerank_depth: int = 50
     """Documents that a re-ranker gets to see."""
+    rerank_share: float = 1.0
+    """How much say the re-ranker has; the rest is the first ranking's."""
     budget_seconds: float | None = None
     explain: bool = False
 
@@ -53,10 +55,14 @@ def find(store: Store, meaning: Meaning, queries: Sequence[Query], request: Requ
 def finish(answers: list[list[Hit]], texts: Sequence[str], request: Request) -> list[list[Hit]]:
     """Return what is left after re-ranking, the least score and k; `texts` are the questions as they were asked."""
     if request.rerank is not None:
-        scorer, budget = request.rerank, request.budget_seconds
-        answers = [rerank_hits(text, hits, scorer, budget_seconds=budget) for text, hits in zip(texts, answers, strict=True)]
-    least = request.min_score
-    return [[hit for hit in hits if least is None or hit.score >= least][: request.k] for hits in answers]
+        scorer, share, budget = request.rerank, request.rerank_share, request.budget_seconds
+        least = -1.0 if request.hybrid is None else 0.0  # a cosine may be negative
+        answers = [
+            rerank_hits(text, hits, scorer, share=share, least=least, budget_seconds=budget)
+            for text, hits in zip(texts, answers, strict=True)
+        ]
+    lowest = request.min_score
+    return [[hit for hit in hits if lowest is None or hit.score >= lowest][: request.k] for hits in answers]
 
 
 def _documents(store: Store, meaning: Meaning, queries: Sequence[Query], request: Request, k: int) -> list[list[tuple[Ranked, Place]]]:

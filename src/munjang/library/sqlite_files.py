@@ -23,7 +23,7 @@ BUSY_SECONDS = 10.0
 PAGE_BYTES = 8_192
 
 _NO_SPACE = {"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE", "SQLITE_IOERR_SHMSIZE"}
-_DAMAGED_WORDS = ("Could not decode to UTF-8", "malformed JSON", "malformed")
+_DAMAGED_WORDS = ("Could not decode to UTF-8", "malformed", "invalid fts5 file format")
 
 
 class Connections:
@@ -119,6 +119,9 @@ def open_connection(path: Path, *, write: bool) -> sqlite3.Connection:
             if not write:
                 connection.execute("PRAGMA query_only = ON")
             add_functions(connection)
+        except UnicodeDecodeError as error:  # SQLite names a damaged table, and Python cannot read the name
+            connection.close()
+            raise _damaged(str(path), error) from error
         except BaseException:
             connection.close()
             raise
@@ -160,6 +163,8 @@ def _ours(error: sqlite3.Error, name: str) -> MunjangError | None:
     if code.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
         return InputError(f"{name}: cannot be opened for reading and writing ({code})\n  check the path and its permissions")
     damaged = code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR")) or any(word in str(error) for word in _DAMAGED_WORDS)
-    if damaged:
-        return DamagedFile(f"{name}: the file is damaged ({error})\n  run munjang check, and restore it from a copy")
-    return None
+    return _damaged(name, error) if damaged else None
+
+
+def _damaged(name: str, error: Exception) -> DamagedFile:
+    return DamagedFile(f"{name}: the file is damaged ({error})\n  run munjang check, and restore it from a copy")

@@ -67,11 +67,16 @@ def check_is_library(connection: sqlite3.Connection, path: Path) -> None:
         raise InputError(f"{path}: is a database, but not a Munjang library\n  name another file, or make a new one with munjang add")
     if version != FORMAT:
         raise InputError(f"{path}: has format {version}, this Munjang reads format {FORMAT}\n  use the Munjang that wrote it")
+    read_settings(connection)  # refuses what is damaged
 
 
 def read_settings(connection: sqlite3.Connection) -> Settings:
     """Return what all vectors have in common."""
-    return Settings(*connection.execute(f"SELECT {_COLUMNS} FROM settings").fetchone())  # noqa: S608
+    row = connection.execute(f"SELECT {_COLUMNS} FROM settings").fetchone()  # noqa: S608
+    if row is None or tuple(map(type, row)) != (str, str, int, str, int, int):  # a damaged page can hold what the table forbids
+        (_, _, path) = connection.execute("PRAGMA database_list").fetchone()
+        raise DamagedFile(f"{path}: the library's settings are missing or damaged\n  restore it from a copy")
+    return Settings(*row)
 
 
 def write_settings(connection: sqlite3.Connection, settings: Settings) -> None:

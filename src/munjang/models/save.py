@@ -103,4 +103,3 @@ def _copy_weights(source: Path, target: Path) -> None:
         shutil.copyfile(file, target / file.name)
     if (source / INDEX).is_file() and not (source / SINGLE).is_file():
         shutil.copyfile(source / INDEX, target / INDEX)
-

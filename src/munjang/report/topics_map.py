@@ -16,6 +16,8 @@ SHARE = 0.42
 """The part of a square of this width that bubbles fill."""
 DOTS = 4_000
 """Dots of a whole map; beyond, a dot stands for several documents."""
+SMALLEST = 10.0
+"""The least size of letters; a bubble without room for words of this size shows its number only."""
 _ROUNDS = 600
 _TURN = math.pi * (3 - math.sqrt(5))  # the angle by which a sunflower sets its seeds
 
@@ -78,13 +80,14 @@ def _bubble(topic: TopicView, number: int, place: Sequence[float], radius: float
     dots = topic.size // each
     for dot in range(dots):
         away, turn = (radius - 3) * math.sqrt((dot + 0.5) / dots), dot * _TURN
-        parts.append(f'<circle cx="{x + away * math.cos(turn):.1f}" cy="{y + away * math.sin(turn):.1f}" r="1.3" fill="{colour}"/>')
+        at = f'cx="{x + away * math.cos(turn):.1f}" cy="{y + away * math.sin(turn):.1f}"'
+        parts.append(f'<circle {at} r="1.3" fill="{colour}" fill-opacity="0.6"/>')
     return f'<g class="bubble">{title}{"".join(parts)}{_caption(topic, x, y, radius)}</g>'
 
 
 def _caption(topic: TopicView, x: float, y: float, radius: float) -> str:
     """Write the number, and as many of the strongest words as there is room for."""
-    size = max(8.0, min(15.0, radius / 3.2))
+    size = max(SMALLEST, min(15.0, radius / 3.2))
     room = int(2 * radius * 0.86 / (size * 0.56))
     words = [shortened(word, room) for word, _ in topic.words[: max(0, int(radius / size) - 1)][:3]]
     lines = [str(topic.id), *words] if radius >= 18 and words and max(map(_width, words)) <= room else [str(topic.id)]

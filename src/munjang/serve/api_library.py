@@ -111,6 +111,7 @@ async def search(call: Call, body: SearchRequest) -> Reply:
             where=body.where,
             hybrid=body.hybrid,
             rerank=scorer,
+            rerank_share=body.rerank_share,
             exact=body.exact,
             like=body.like,
             unlike=body.unlike,
@@ -126,7 +127,11 @@ async def search(call: Call, body: SearchRequest) -> Reply:
         call.note(texts=1, tokens=prepared.tokens, truncated=prepared.truncated)
         cut = bool(prepared.truncated)
     took = round((time.perf_counter() - start) * 1000, 2)
-    return Reply({"hits": [hit_json(hit) for hit in hits], "milliseconds": took, "query_truncated": cut}, headers=call.truncation_headers())
+    answer: dict[str, Any] = {"hits": [hit_json(hit) for hit in hits], "milliseconds": took, "query_truncated": cut}
+    if scorer is not None and scorer.unfinished is not None:
+        scored, candidates = scorer.unfinished
+        answer["rerank_unfinished"] = {"scored": scored, "candidates": candidates}
+    return Reply(answer, headers=call.truncation_headers())
 
 
 async def _with_library(call: Call, work: Callable[[Library], Any]) -> Any:

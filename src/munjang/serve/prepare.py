@@ -1,12 +1,13 @@
 """Texts, or token ids that a client brings along → the ids that the engine gets, and which were too long.
 
 The same steps that `SentenceEncoder.encode` takes before it computes, so that a served vector equals an offline one. Nothing is computed
-here.
+here. A tokenizer takes some 100 bytes for a token, so texts go through it a slice at a time: a body of 8 MB would take a gigabyte, and
+what was free again would stay with the allocator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +18,9 @@ from munjang.serve.refusals import Refusal
 
 Side = Literal["left", "right"]
 """Which end of a text that is too long goes."""
+
+SLICE = 65_536
+"""Characters that a tokenizer gets at once."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +40,19 @@ def prepare_texts(
 ) -> Prepared:
     """Tokenise texts; with `cut` off, one that is too long is refused."""
     prompt = _prompt(model, prompt_name)
-    base = model.folder.base
     whole = [prompt + text for text in texts] if prompt else list(texts)
-    if isinstance(base, TransformerModule) and base.lowercase:
-        whole = [text.lower() for text in whole]
-    ids = model.tokenizer.encode_plain(whole) if isinstance(base, StaticModule) else model.tokenizer.encode(whole)
-    return _fitted(model, ids, prompt, side, cut)
+    ids: list[list[int]] = []
+    counts: list[int] = []
+    for group in _groups(whole):
+        if len(group[0]) > SLICE:
+            kept, count = _read_in_slices(model, group[0], side)
+            ids.append(kept)
+            counts.append(count)
+        else:
+            found = _token_ids(model, group)
+            ids += found
+            counts += map(len, found)
+    return _fitted(model, ids, counts, prompt, side, cut)
 
 
 def prepare_ids(model: SentenceEncoder, arrays: Sequence[Sequence[int]], *, side: Side = "right", cut: bool = True) -> Prepared:
@@ -54,10 +65,62 @@ def prepare_ids(model: SentenceEncoder, arrays: Sequence[Sequence[int]], *, side
         if wrong is not None:
             raise Refusal(422, f"token array {number} holds {shown(str(wrong), 30)}, the model's ids are 0 to {highest - 1:,}")
     if isinstance(model.folder.base, StaticModule):
-        return _fitted(model, [list(array) for array in arrays], "", side, cut)
+        return _fitted(model, [list(array) for array in arrays], list(map(len, arrays)), "", side, cut)
     tokenizer = model.tokenizer
     wrapped = [list(array) if tokenizer.wrap(tokenizer.unwrap(array)) == list(array) else tokenizer.wrap(array) for array in arrays]
-    return _fitted(model, wrapped, "", side, cut)
+    return _fitted(model, wrapped, list(map(len, wrapped)), "", side, cut)
+
+
+def _token_ids(model: SentenceEncoder, texts: list[str]) -> list[list[int]]:
+    base = model.folder.base
+    if isinstance(base, TransformerModule) and base.lowercase:
+        texts = [text.lower() for text in texts]
+    return model.tokenizer.encode_plain(texts) if isinstance(base, StaticModule) else model.tokenizer.encode(texts)
+
+
+def _groups(texts: list[str]) -> Iterator[list[str]]:
+    """Yield neighbours that have SLICE characters together at most; a text that has more stands alone."""
+    group: list[str] = []
+    size = 0
+    for text in texts:
+        if group and size + len(text) > SLICE:
+            yield group
+            group, size = [], 0
+        group.append(text)
+        size += len(text)
+    if group:
+        yield group
+
+
+def _read_in_slices(model: SentenceEncoder, text: str, side: Side) -> tuple[list[int], int]:
+    """Return the ids of a very long text, and how many it has; where that is too many, the ids at the end that is kept, and a few more."""
+    static = isinstance(model.folder.base, StaticModule)
+    limit, count = model.max_length, 0
+    kept: list[int] = []
+    for part in _sliced(text):
+        [ids] = _token_ids(model, [part])
+        plain = ids if static else model.tokenizer.unwrap(ids)
+        count += len(plain)
+        if limit is None or side == "left" or len(kept) <= limit:
+            kept += plain
+        if limit is not None and side == "left":
+            kept = kept[-limit - 1 :]
+    return (kept, count) if static else (model.tokenizer.wrap(kept), count + model.tokenizer.special_count)
+
+
+def _sliced(text: str) -> list[str]:
+    """Cut a text before white space, into slices of about SLICE characters.
+
+    >>> [len(part) for part in _sliced("word " * 20_000)]
+    [65534, 34466]
+    """
+    slices, start = [], 0
+    while len(text) - start > SLICE:
+        stop = max(text.rfind(" ", start + 1, start + SLICE), text.rfind("\n", start + 1, start + SLICE))
+        stop = stop if stop > start + SLICE // 2 else start + SLICE
+        slices.append(text[start:stop])
+        start = stop
+    return [*slices, text[start:]]
 
 
 def _prompt(model: SentenceEncoder, name: str | None) -> str:
@@ -70,17 +133,16 @@ def _prompt(model: SentenceEncoder, name: str | None) -> str:
     return model.folder.prompts[name]
 
 
-def _fitted(model: SentenceEncoder, ids: list[list[int]], prompt: str, side: Side, cut: bool) -> Prepared:
+def _fitted(model: SentenceEncoder, ids: list[list[int]], counts: list[int], prompt: str, side: Side, cut: bool) -> Prepared:
     limit = model.max_length
-    tokens = sum(map(len, ids))
-    long = [] if limit is None else [number for number, one in enumerate(ids) if len(one) > limit]
+    long = [] if limit is None else [number for number, count in enumerate(counts) if count > limit]
     if long and limit is not None:
         if not cut:
-            raise Refusal(413, f"text {long[0]} has {len(ids[long[0]]):,} tokens, the model's limit is {limit:,}")
+            raise Refusal(413, f"text {long[0]} has {counts[long[0]]:,} tokens, the model's limit is {limit:,}")
         for number in long:
             ids[number] = _shortened(model, ids[number], limit, side)
     keeps_prompt = all(module.include_prompt for module in model.folder.modules if isinstance(module, PoolingModule))
-    return Prepared(ids, tokens, long, model.tokenizer.prefix_length(prompt) if prompt and not keeps_prompt else 0)
+    return Prepared(ids, sum(counts), long, model.tokenizer.prefix_length(prompt) if prompt and not keeps_prompt else 0)
 
 
 def _shortened(model: SentenceEncoder, ids: list[int], limit: int, side: Side) -> list[int]:

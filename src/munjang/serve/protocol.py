@@ -14,6 +14,7 @@ import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from munjang.limits import SERVE_LIMITS, ServeLimits
+from munjang.serve.one_write import OneWrite
 from munjang.serve.refusals import Problem
 
 DRAIN_SECONDS = 0.5
@@ -81,8 +82,14 @@ class BoundedProtocol(HttpToolsProtocol):
         """Go on to the body."""
         self._in_head = False
         self._stop_clock()
+        before = self.cycle
         super().on_headers_complete()
-        if self._draining and self.cycle is not None:
+        if self.cycle is None or self.cycle is before:
+            return
+        one = OneWrite(self.transport)
+        self.cycle.transport = one  # type: ignore[assignment]  # what is used of it; the cycle's task has not begun
+        self.cycle.on_response = lambda: self._answered(one)
+        if self._draining:
             self.cycle.keep_alive = False
 
     def on_message_complete(self) -> None:
@@ -102,6 +109,10 @@ class BoundedProtocol(HttpToolsProtocol):
             self.cycle.keep_alive = False
             return
         self.loop.call_later(DRAIN_SECONDS, self._close_if_idle)
+
+    def _answered(self, one: OneWrite) -> None:
+        one.flush()
+        self.on_response_complete()
 
     def _close_if_idle(self) -> None:
         if self.cycle is None or self.cycle.response_complete:

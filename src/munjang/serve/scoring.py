@@ -16,14 +16,20 @@ from munjang.types import Vectors
 
 
 class PassageScorer:
-    """The cross-encoder as a library's Scorer; it never warns of a passage that it reads in part."""
+    """The cross-encoder as the Scorer of one search; nothing is warned of: whoever answers the client says it there."""
 
     def __init__(self, model: CrossEncoder) -> None:
         self._model = model
+        self.unfinished: tuple[int, int] | None = None
+        """How many were scored, of how many, where time was up before all were."""
 
     def predict(self, pairs: Sequence[tuple[str, str]], /) -> Vectors:
         """Return one score per pair."""
         return self._model.predict_with_report(pairs).scores
+
+    def time_was_up(self, scored: int, candidates: int, /) -> None:
+        """Remember how far the re-ranking got."""
+        self.unfinished = scored, candidates
 
 
 async def scored_pairs(call: Call, pairs: Sequence[tuple[str, str]], *, score: ScoreKind) -> list[float]:

@@ -18,6 +18,9 @@ async def tokenize(call: Call, body: TokenizeRequest) -> Reply:
     """Cut texts into tokens; start and stop count characters of the text in NFC."""
     texts = [body.inputs] if isinstance(body.inputs, str) else body.inputs
     check_texts(call, texts, field="inputs")
+    characters, most = sum(map(len, texts)), call.service.settings.limits.max_tokenized_characters
+    if characters > most:
+        raise Refusal(413, f"inputs hold {characters:,} characters, the limit of this route is {most:,}", field="inputs")
     model = call.service.encoder
     if body.prompt_name is not None and body.prompt_name not in model.prompts:
         raise Refusal(422, "prompt_name: the model has no such prompt", field="prompt_name")

@@ -220,3 +220,19 @@ def test_bare_zeros_and_ones_under_klues_header_are_labels_not_scores(tmp_path):
     assert [row.label for row in read_any(file).rows] == ["1", "0"]
     file.write_text("sentence1,sentence2,label\nrain,sun,1.0\ncat,dog,5.0\n", encoding="utf-8")
     assert read_any(file).layout == "klue-sts"
+
+
+def test_a_scale_that_does_not_rise_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="scale 5 to 0, expected a lower and a higher number"):
+        read_scored_pairs(_file(tmp_path, "a.csv", "sentence1,sentence2,score\na,b,1\n"), ReadOptions(scale=(5, 0)))
+
+
+@pytest.mark.parametrize("label", ["true", "1", "1.0"])
+def test_one_label_is_one_word_however_json_writes_it(label, tmp_path):
+    path = _file(tmp_path, "a.jsonl", f'{{"sentence1": "a", "sentence2": "b", "label": {label}}}\n')
+    assert [row.label for row in read_labelled_pairs(path).rows] == ["1"]
+
+
+def test_an_empty_label_is_refused_with_its_place(tmp_path):
+    with pytest.raises(InputError, match="a.jsonl line 1: .*is empty, expected a label"):
+        read_labelled_pairs(_file(tmp_path, "a.jsonl", '{"sentence1": "a", "sentence2": "b", "label": " "}\n'))

@@ -62,3 +62,26 @@ def test_a_judged_query_that_is_not_there_is_refused(tmp_path):
     folder = _cranfield(tmp_path, "4 0 1 1\n")
     with pytest.raises(InputError, match="query 4 is judged"):
         read_cranfield(folder / "cran.all.1400.xml", folder / "cran.qry.xml", folder / "cranqrel.txt")
+
+
+def test_a_cranfield_collection_that_lacks_something_is_refused(tmp_path):
+    folder = _cranfield(tmp_path, "1 0 1 1\n3 0 1 1\n")
+    with pytest.raises(InputError, match="cranqrel.txt: query 3 is judged, but there are only 2 queries"):
+        read_retrieval(folder)
+    (folder / "cran.all.1400.xml").write_text("<doc><text>no number</text></doc>")
+    with pytest.raises(InputError, match="cran.all.1400.xml: an entry without <docno>"):
+        read_retrieval(folder)
+    (folder / "cran.all.1400.xml").write_text("no documents")
+    with pytest.raises(InputError, match="no <doc> or no <top> found"):
+        read_retrieval(folder)
+    (folder / "cran.qry.xml").unlink()
+    with pytest.raises(InputError, match=r"0 files cran.qry.xml\*, expected one"):
+        read_retrieval(folder)
+
+
+def test_a_place_without_a_retrieval_task_is_refused(tmp_path):
+    (tmp_path / "a.txt").write_text("text")
+    with pytest.raises(InputError, match="expected a retrieval folder"):
+        read_retrieval(tmp_path)
+    with pytest.raises(InputError, match="a.txt: expected a BEIR folder"):
+        read_retrieval(tmp_path / "a.txt")

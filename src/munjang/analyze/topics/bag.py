@@ -8,6 +8,7 @@ Shapes: N documents, V words, E entries (a document with a word).
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -60,19 +61,19 @@ def make_bag(documents: Iterable[Sequence[str]], *, min_documents: int = 1, max_
     >>> make_bag([["비", "눈", "비"], ["눈"]]).vocabulary
     ('눈', '비')
     """
-    counted = [Counter(words) for words in documents]
+    held = list(documents)
     found: Counter[str] = Counter()
-    for each in counted:
-        found.update(each.keys())
+    for words in held:
+        found.update(set(words))
     kept = {word for word, count in found.items() if count >= min_documents} or set(found)
     vocabulary = tuple(sorted(sorted(kept, key=lambda word: (-found[word], word))[:max_words]))
-    return fill_bag(counted, vocabulary)
+    return fill_bag(map(Counter, held), vocabulary)
 
 
 def fill_bag(documents: Iterable[Counter[str]], vocabulary: Sequence[str]) -> Bag:
     """Return counted words as a bag over a vocabulary; other words are left out."""
     place = {word: number for number, word in enumerate(vocabulary)}
-    starts, terms, counts = [0], [], []
+    starts, terms, counts = [0], array("i"), array("i")  # not lists: a Python number takes 36 bytes
     for each in documents:
         for word in sorted(word for word in each if word in place):
             terms.append(place[word])

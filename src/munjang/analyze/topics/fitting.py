@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,18 +51,19 @@ def fit_topics(
     first_U, same_N = different(texts)
     vectors_UD = vectors_for(texts, first_U, vectors, encoder)
     chosen = by or tagger()
-    bag = bag_of([texts[row] for row in first_U], chosen)
+    bag = cache(lambda: bag_of([texts[row] for row in first_U], chosen))  # Kiwi's 300 MB come after the grouping where they can
     if settings.method == "contextual":
-        return _contextual(texts, vectors_UD, bag, same_N, settings, encoder, chosen)
+        return _contextual(texts, vectors_UD, bag(), same_N, settings, encoder, chosen)
     projection = fit_projection(vectors_UD, None if settings.reduction == "none" else settings.dimensions)
     rows_UR = projection.apply(vectors_UD)
     label_vectors = _label_vectors(settings.labels, encoder)
-    anchor_U = _anchors(bag, rows_UR, settings, None if label_vectors is None else projection.apply(label_vectors))
+    seeded_U = by_seed_words(bag(), settings.guides) if settings.guides else None
+    anchor_U = _anchors(seeded_U, rows_UR, settings, None if label_vectors is None else projection.apply(label_vectors))
     groups_U = _around_anchors(rows_UR, anchor_U, settings)
     present = np.unique(groups_U[groups_U >= 0])
     places_U = np.where(groups_U >= 0, np.searchsorted(present, groups_U), -1)
     assigner = Prototypes(projection, _settled(rows_UR, places_U))
-    model = assembled(texts, assigner, rows_UR, bag, same_N, settings, core_U=groups_U >= 0)
+    model = assembled(texts, assigner, rows_UR, bag(), same_N, settings, core_U=groups_U >= 0)
     names = {place: settings.labels[group] for place, group in enumerate(present.tolist()) if group < len(settings.labels)}
     return _by_size(replace(model, encoder=fingerprint(encoder), tagger=chosen.name, names=names))
 
@@ -130,11 +132,10 @@ def _label_vectors(labels: Sequence[str], encoder: Encoder | None) -> Vectors | 
     return np.asarray(encoder.encode(list(labels)), dtype=np.float32)
 
 
-def _anchors(bag: Bag, rows_UR: Vectors, settings: TopicSettings, labels_LR: Vectors | None) -> Ints:
+def _anchors(seeded_U: Ints | None, rows_UR: Vectors, settings: TopicSettings, labels_LR: Vectors | None) -> Ints:
     """Return the wanted topic of each text: labels first, then groups of seed words."""
     anchor_U = np.full(len(rows_UR), -1, dtype=np.int64)
-    if settings.guides:
-        seeded_U = by_seed_words(bag, settings.guides)
+    if seeded_U is not None:
         anchor_U = np.where(seeded_U >= 0, seeded_U + len(settings.labels), -1)
     if labels_LR is not None:
         labelled_U = by_labels(rows_UR, labels_LR, least=settings.label_similarity)

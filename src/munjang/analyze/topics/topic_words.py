@@ -25,9 +25,11 @@ _AROUND = ".,;:!?…·\"'`“”‘’()[]{}<>〈〉《》「」『』【】（�
 
 def words_of(texts: Sequence[str], by: Tagger) -> list[list[str]]:
     """Return the words of each text, in order, in lower case."""
-    written = [[word for part in clean(text).split() if (word := part.strip(_AROUND))] for text in texts]
-    distinct = list(dict.fromkeys(word for words in written for word in words))
-    meant = {word: [span.text.casefold() for span in spans] for word, spans in zip(distinct, nouns(distinct, by=by), strict=True)}
+    once: dict[str, str] = {}  # a word is held once, however often it is written
+    written = [[once.setdefault(word, word) for part in clean(text).split() if (word := part.strip(_AROUND))] for text in texts]
+    distinct, kept = list(once), dict[str, str]()
+    read = ([kept.setdefault(noun, noun) for noun in (span.text.casefold() for span in spans)] for spans in nouns(distinct, by=by))
+    meant = dict(zip(distinct, read, strict=True))
     return [[noun for word in words for noun in meant[word]] for words in written]
 
 

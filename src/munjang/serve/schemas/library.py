@@ -51,6 +51,8 @@ class SearchRequest(OwnModel):
     """Look for words as well as for meaning."""
     rerank: bool = False
     """Let the cross-encoder order the best 50."""
+    rerank_share: float = Field(default=1.0, gt=0, le=1)
+    """How much say the cross-encoder has; the first ranking has the rest."""
     exact: bool | None = None
     like: list[str] = Field(default_factory=list)
     unlike: list[str] = Field(default_factory=list)
@@ -134,12 +136,21 @@ class HitOut(OwnModel):
     explanation: ExplanationOut | None = None
 
 
+class UnfinishedOut(OwnModel):
+    """How far re-ranking got before its time was up."""
+
+    scored: int
+    candidates: int
+
+
 class SearchOut(OwnModel):
     """The hits, best first."""
 
     hits: list[HitOut]
     milliseconds: float
     query_truncated: bool
+    rerank_unfinished: UnfinishedOut | None = None
+    """Only where budget_seconds was up; what was not scored follows in its old order, with reranked false."""
 
 
 class JobOut(OwnModel):

@@ -1,0 +1,74 @@
+"""Without an optional part, whoever needs it is told the one line that installs it; no other error, and nothing half done."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from munjang.errors import MissingExtra
+
+ROWS = np.random.default_rng(0).standard_normal((60, 8)).astype(np.float32)
+
+
+def topics(**settings: str) -> None:
+    from munjang.analyze.topics.groups import find_groups
+    from munjang.analyze.topics.settings import TopicSettings
+
+    find_groups(ROWS, TopicSettings(**settings))
+
+
+def dask() -> None:
+    from munjang.bulk.dask_cluster import connected
+
+    with connected("local", workers=1, threads=1):
+        raise AssertionError("a cluster was made without dask")
+
+
+def object_store() -> None:
+    from munjang.bulk.storage import filesystem
+
+    filesystem("s3://bucket/news")
+
+
+def parquet_input() -> None:
+    from munjang.bulk.look import parquet_file
+
+    parquet_file(io.BytesIO())
+
+
+def parquet_output() -> None:
+    from munjang.cli.vector_files import ParquetWriter
+
+    ParquetWriter(io.BytesIO(), False)
+
+
+def hub() -> None:
+    from munjang.cli.model_pull import _hub
+
+    _hub()
+
+
+CALLS: dict[str, tuple[str, str, Callable[[], None]]] = {
+    "topics by HDBSCAN": ("sklearn.cluster", "topics", lambda: topics(method="hdbscan")),
+    "reduction by UMAP": ("umap", "umap", lambda: topics(reduction="umap")),
+    "--dask": ("distributed", "dask", dask),
+    "s3://": ("fsspec", "dask", object_store),
+    "reading Parquet": ("pyarrow.parquet", "parquet", parquet_input),
+    "writing Parquet": ("pyarrow", "parquet", parquet_output),
+    "fetching models": ("huggingface_hub", "train", hub),
+}
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_the_missing_part_and_the_line_that_installs_it_are_named(what, monkeypatch):
+    module, extra, call = CALLS[what]
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtra, match=rf"^{re.escape(what)} needs the extra '{extra}'") as caught:
+        call()
+    assert str(caught.value).endswith(f"pip install 'munjang[{extra}]'")
+    assert (caught.value.exit_code, caught.value.http_status, caught.value.extra) == (2, 501, extra)
