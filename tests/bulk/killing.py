@@ -8,12 +8,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import ClassVar
 
 import psutil
 
 
 class Run:
     """One run of `munjang bulk`."""
+
+    started: ClassVar[list[subprocess.Popen[str]]] = []
 
     def __init__(self, source: Path, output: Path, model: Path, *, shard_rows: int, dask: bool, workers: int = 2) -> None:
         self.output = output
@@ -23,6 +26,7 @@ class Run:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "munjang.cli.main", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
+        self.started.append(self.process)
 
     @property
     def done(self) -> int:
@@ -34,11 +38,13 @@ class Run:
     def ended(self) -> bool:
         return self.process.poll() is not None
 
-    def wait_for(self, shards: int, *, seconds: float = 240) -> None:
-        """Wait until so many shards are done, or the run has ended."""
-        limit = time.monotonic() + seconds
-        while self.done < shards and not self.ended:
-            assert time.monotonic() < limit, "the run hangs"
+    def wait_for(self, shards: int, *, seconds: float = 600) -> None:
+        """Wait until so many shards are done, or the run has ended; it hangs when no shard is done for so many seconds."""
+        before, since = self.done, time.monotonic()
+        while (done := self.done) < shards and not self.ended:
+            if done > before:
+                before, since = done, time.monotonic()
+            assert time.monotonic() - since < seconds, "the run hangs"
             time.sleep(0.02)
 
     def workers(self) -> list[int]:
@@ -56,6 +62,7 @@ class Run:
             except ProcessLookupError:
                 return False
             return True
+        time.sleep(0.02)
         return False
 
     def kill(self) -> None:
@@ -63,12 +70,12 @@ class Run:
         left = self.workers()
         self.process.kill()
         self.process.communicate()
-        limit = time.monotonic() + 60
+        limit = time.monotonic() + 240
         while any(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE for pid in left):
             assert time.monotonic() < limit, "workers outlive the run"
             time.sleep(0.05)
 
     def finish(self) -> tuple[int, str]:
         """Wait for the end; return exit code and messages."""
-        _, messages = self.process.communicate(timeout=300)
+        _, messages = self.process.communicate(timeout=1_200)
         return self.process.returncode, messages

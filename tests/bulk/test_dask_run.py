@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from tests.bulk.conftest import digest, sentences
 pytest.importorskip("pyarrow")
 distributed = pytest.importorskip("distributed")
 
-from munjang.bulk.dask_cluster import check_address, connected  # noqa: E402 - needs distributed
+from munjang.bulk import dask_cluster, dask_run  # noqa: E402 - needs distributed
+from munjang.bulk.dask_cluster import check_address, connected  # noqa: E402
 from munjang.bulk.dask_run import run_dask  # noqa: E402
 from munjang.bulk.local_run import Work  # noqa: E402
 from munjang.bulk.plan import plan_shards  # noqa: E402
@@ -84,6 +86,47 @@ def test_a_cluster_without_workers_is_given_up(tmp_path, news, tiny_bert_folder)
         pytest.raises(MunjangError, match=r"no worker since 0 seconds\n"),
     ):
         run_dask(work, specs, client=client, done=print, no_workers_seconds=0.3)
+
+
+def test_a_worker_that_dies_while_the_cluster_starts_costs_a_new_try():
+    tries = []
+
+    def cluster(**settings):
+        tries.append(settings["n_workers"])
+        if len(tries) < 3:
+            raise RuntimeError("Nanny failed to start.")
+        return "a cluster"
+
+    assert dask_cluster._started(cluster, 2, 1) == "a cluster"
+    tries.clear()
+    with pytest.raises(MunjangError, match="died while it started, 3 times"):
+        dask_cluster._started(lambda **_: tries.append(0) or _failed(), 2, 1)
+    assert len(tries) == 3
+
+
+def _failed():
+    raise RuntimeError("Nanny failed to start.")
+
+
+class LostFuture:
+    """A task that was done by a worker that is gone, and its receipt with it."""
+
+    def result(self, timeout: float) -> None:
+        raise TimeoutError
+
+
+def test_a_receipt_that_was_lost_with_the_last_worker_is_not_waited_for_for_ever(tmp_path, news, tiny_bert_folder, monkeypatch):
+    _, specs = work_for(news, tmp_path, tiny_bert_folder)
+    workers = {"tcp://127.0.0.1:1": 1}
+    client = SimpleNamespace(status="running", nthreads=lambda: workers)
+    tasks, patience, lost = dask_run._Tasks(client, "plugin"), dask_run._Patience(client, 0.0), LostFuture()
+    monkeypatch.setattr(dask_run, "wait", lambda *_, **__: SimpleNamespace(done={lost}))
+    tasks.open[lost] = specs[0], 1
+    assert list(tasks.finished(patience)) == []
+    assert tasks.open == {lost: (specs[0], 1)}
+    workers.clear()
+    with pytest.raises(MunjangError, match="no worker since"):
+        list(tasks.finished(patience))
 
 
 @pytest.mark.parametrize("address", ["tcp://10.0.0.5:8786", "scheduler:8786", "tcp://127.0.0.1.example:8786", "ucx://10.0.0.5:1"])

@@ -30,7 +30,7 @@ def test_kills_lose_nothing(tiny_bert_folder, tmp_path, job, length, figures):
     kills = sized(JOBS[job], length)
     one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1") | {"TOKENIZERS_PARALLELISM": "false"}
     command = [sys.executable, "-W", "ignore", kill_rig.__file__, job, str(tmp_path), str(tiny_bert_folder), str(kills)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60 + 20 * kills, env={**os.environ, **one})
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600 + 60 * kills, env={**os.environ, **one})
     assert done.returncode == 0, done.stderr[-2_000:]
     found = json.loads(done.stdout)
     ended, said = f"{found['ended']:,} resumed to the end, byte for byte the same", f"{found['acknowledged']:,} acknowledged writes"

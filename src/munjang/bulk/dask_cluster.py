@@ -10,9 +10,9 @@ import logging
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from munjang.errors import MissingExtra, MunjangError, UsageError, shown
 
@@ -23,6 +23,7 @@ LOCAL = "local"
 _LOOPBACK = re.compile(r"(tcp://)?(127\.\d+\.\d+\.\d+|localhost|\[::1\])(:\d+)?/?$")
 _QUIET = {"logging.distributed": "critical", "distributed.scheduler.allowed-failures": 10}
 _SECONDS = 20
+_STARTS = 3
 
 
 @contextmanager
@@ -42,25 +43,38 @@ def connected(address: str, *, workers: int, threads: int) -> Iterator[Client]:
         with client:
             yield client
         return
-    limits = {name: str(threads) for name in ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
     _silence()
     with (
         tempfile.TemporaryDirectory(prefix="munjang-dask-") as scratch,
         dask.config.set({**_QUIET, "temporary-directory": scratch}),
-        LocalCluster(
-            n_workers=workers,
-            threads_per_worker=threads,
-            host="127.0.0.1",
-            scheduler_port=0,
-            dashboard_address=None,
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # health and metrics; its default port may be taken
-            worker_dashboard_address=None,
-            silence_logs=logging.CRITICAL,
-            env={**{name: value for name, value in os.environ.items() if name.startswith("MUNJANG_")}, **limits},
-        ) as cluster,
+        _started(LocalCluster, workers, threads) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+def _started(local_cluster: Callable[..., Any], workers: int, threads: int) -> Any:
+    """Return a cluster on this machine; a worker that dies while it starts costs a new try."""
+    limits = {name: str(threads) for name in ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+    for _ in range(_STARTS):
+        try:
+            return local_cluster(
+                n_workers=workers,
+                threads_per_worker=threads,
+                host="127.0.0.1",
+                scheduler_port=0,
+                dashboard_address=None,
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # health and metrics; its default port may be taken
+                worker_dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+                env={**{name: value for name, value in os.environ.items() if name.startswith("MUNJANG_")}, **limits},
+            )
+        except RuntimeError as error:  # what Dask says when a worker was lost
+            reason = error
+    raise MunjangError(
+        f"a worker of the local Dask cluster died while it started, {_STARTS} times ({reason})\n"
+        "  if memory is short, take fewer --workers; then continue with --resume"
+    )
 
 
 def check_address(address: str) -> None:

@@ -70,7 +70,7 @@ def run_dask(
     plugin = f"munjang-bulk-{work.job.model.fingerprint[:12]}-{time.time_ns():x}"
     patience = _Patience(client, no_workers_seconds)
     patience.until_workers()
-    client.register_plugin(ModelPlugin(work, plugin))
+    _register(client, ModelPlugin(work, plugin))
     tasks = _Tasks(client, plugin)
     try:
         waiting = iter(specs)
@@ -111,7 +111,7 @@ class _Tasks:
             raise MunjangError("the cluster cancelled the job's tasks\n  continue with --resume") from None
         for future in ended:
             spec, tries = self.open.pop(future)
-            outcome = self._outcome(future, spec, tries)
+            outcome = self._outcome(future, spec, tries, patience)
             if isinstance(outcome, Problem):
                 raise outcome.error()
             if outcome is not None:
@@ -122,9 +122,13 @@ class _Tasks:
         if self.open and self._client.status == "running":
             self._client.cancel(list(self.open), force=True)
 
-    def _outcome(self, future: Future, spec: ShardSpec, tries: int) -> Receipt | Problem | None:
+    def _outcome(self, future: Future, spec: ShardSpec, tries: int, patience: _Patience) -> Receipt | Problem | None:
         try:
-            outcome: Receipt | Problem = future.result()
+            outcome: Receipt | Problem = future.result(timeout=_LOOK_SECONDS)
+        except TimeoutError:  # the worker was lost with the receipt it held; the scheduler has the task done again, if there are workers
+            self.open[future] = spec, tries
+            patience.look()
+            return None
         except KilledWorker as error:
             if tries >= ATTEMPTS:
                 raise MunjangError(
@@ -173,6 +177,13 @@ def _threads(client: Client) -> int:
 def _room(client: Client) -> int:
     """Return how many shards the cluster should have in hand: enough to keep it busy, few enough to keep the scheduler light."""
     return max(_LEAST_WAITING, 4 * _threads(client))
+
+
+def _register(client: Client, plugin: ModelPlugin) -> None:
+    try:
+        client.register_plugin(plugin)
+    except OSError:  # a worker was lost while it was told; the scheduler knows the plugin and tells those that come
+        pass
 
 
 def _forget(client: Client, plugin: str) -> None:

@@ -14,7 +14,7 @@ OutputFormat: TypeAlias = Literal["parquet", "npy"]
 Compute: TypeAlias = Literal["float32", "int8"]
 
 SHARD_ROWS = 16_384
-"""Rows of a shard: some seconds of work, and few enough megabytes to build in memory."""
+"""Rows of a shard: about a minute of work, and few enough megabytes to build in memory."""
 
 
 @dataclass(frozen=True)
