@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tests.conftest import write_cross_encoder
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 FACTS = {"cat": "the cat", "river": "a river", "rain": "rain 온다", "snow": "비가 snow"}
@@ -58,10 +59,21 @@ def test_a_re_ranker_adds_a_row(script: ModuleType, squad: Path, tiny_bert_folde
 
     task = script.read_retrieval(squad)
     queries, documents = script.load_for_search(str(tiny_bert_folder))
-    routes = {**script.routes_with(None), "hybrid, re-ranked": (True, Longest())}
+    routes = {**script.routes_with(None, "float32"), "hybrid, re-ranked": (True, Longest(), 1.0), "hybrid, fused": (True, Longest(), 0.2)}
     found = script.measured(task, routes, script.sampled(task, 3), documents, queries)
     assert found["hybrid, re-ranked"].queries == 3
-    assert "hybrid, re-ranked − hybrid" in script.compared(found)
+    assert {"hybrid, re-ranked − hybrid", "hybrid, fused − hybrid"} < set(script.compared(found))
+
+
+def test_no_pair_is_scored_twice(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "reranker").mkdir()
+    write_cross_encoder(tmp_path / "reranker", 1)
+    scorer = script.Remembering(str(tmp_path / "reranker"), "float32")
+    pairs = [("the rain", "비가 온다"), ("the rain", "a cat"), ("the rain", "비가 온다")]
+    first = scorer.predict(pairs)
+    monkeypatch.setattr(scorer, "_model", None)
+    assert scorer.predict(pairs[::-1]).tolist() == first[::-1].tolist()
+    assert first[0] == first[2]
 
 
 def test_fusions_are_tried_on_other_data(

@@ -128,7 +128,7 @@ def test_killed_anywhere_and_resumed_it_ends_the_same(folder: Path, cross_values
     # every run in a process of its own: what other tests did to torch's threads in this one would show in the last bit
     assert child("whole", False, "step", 10_000) == 0
     # in the middle of writing a checkpoint, then in a step of the second stage
-    assert child("broken", False, "flush", 14) == -signal.SIGKILL
+    assert child("broken", False, "sync", 14) == -signal.SIGKILL
     assert child("broken", True, "step", 11) == -signal.SIGKILL
     assert child("broken", True, "step", 10_000) == 0
     for name in ("model.safetensors", "training/log.jsonl", "tokenizer.json", "config.json"):

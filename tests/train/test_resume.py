@@ -23,7 +23,7 @@ RUN = """
 import json, os, signal, sys
 from munjang.train import train
 from munjang.train.recipe import make_recipe
-import munjang.train.durable as durable, munjang.train.loop as loop
+import munjang.train.loop as loop
 values, folder, resume, point, count = json.loads(sys.argv[1])
 from pathlib import Path
 seen = 0
@@ -35,8 +35,8 @@ def dying(real):
             os.kill(os.getpid(), signal.SIGKILL)
         return real(*arguments)
     return call
-if point == "flush":
-    durable.flush = dying(durable.flush)
+if point == "sync":
+    os.fsync = dying(os.fsync)
 elif point == "step":
     loop.Stepper.run = dying(loop.Stepper.run)
 elif point == "tell":
@@ -74,7 +74,7 @@ def test_killed_anywhere_and_resumed_it_ends_the_same(pairs_file: Path, recipe_v
     assert _child(_values(recipe_values, "whole"), folder, False, "step", 10_000) == 0
     values = _values(recipe_values, "broken")
     # in the middle of writing a checkpoint, then in a step of the second stage
-    assert _child(values, folder, False, "flush", 14) == -signal.SIGKILL
+    assert _child(values, folder, False, "sync", 14) == -signal.SIGKILL
     assert _child(values, folder, True, "step", 11) == -signal.SIGKILL
     assert _child(values, folder, True, "step", 10_000) == 0
     for name in ("model.safetensors", "training/log.jsonl", "tokenizer.json"):
