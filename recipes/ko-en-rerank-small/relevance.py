@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from munjang.text.korean import morphemes
+from munjang.text.readers import read_rows
 from munjang.train.bm25 import Bm25
 
 SEED = 1
@@ -48,10 +49,8 @@ def main() -> None:
 
 def read_pairs(path: Path) -> list[tuple[str, str]]:
     """Return the two columns of a file."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        rows = csv.reader(stream, delimiter="\t")
-        next(rows)
-        return [(first, second) for first, second in rows]
+    rows = (tuple(map(str, row.values.values())) for row in read_rows(path))
+    return [(first, second) for first, second in rows]
 
 
 def asked(questions: Sequence[tuple[str, str]], passages: Sequence[str]) -> Iterator[Row]:

@@ -8,23 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import write_cross_encoder
 
 Munjang = Callable[..., Any]
 
 
 @pytest.fixture(scope="session")
 def cross_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    transformers = pytest.importorskip("transformers", reason="the tiny cross-encoder is made with transformers")
-    from tests.conftest import POSITIONS, Tiny, make_config, quiet, randomise, write_tokenizer
-
     folder = tmp_path_factory.mktemp("cross")
-    size = write_tokenizer(folder, "bert", 48)
-    with quiet():
-        config = make_config(Tiny(positions=POSITIONS), size)
-        config.num_labels = 1
-        model = transformers.AutoModelForSequenceClassification.from_config(config).eval()
-        randomise(model)
-        model.save_pretrained(folder)
+    write_cross_encoder(folder, 1)
     return folder
 
 
@@ -94,3 +86,17 @@ def test_a_cross_encoder_is_refused_by_encode(munjang: Munjang, texts_file: Path
     found = munjang("encode", texts_file, "-m", cross_folder)
     assert found.code == 3
     assert "munjang rerank" in found.err
+
+
+def test_the_first_ranking_keeps_the_rest_of_the_say(munjang: Munjang, cross_folder: Path, tiny_bert_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "texts.txt").write_text("the sun\nrain in winter\na cat and a dog\nsnow\n", encoding="utf-8")
+    library = tmp_path / "texts.db"
+    assert munjang("add", library, tmp_path / "texts.txt", "--model", tiny_bert_folder).code == 0
+    asked = ("search", library, "the sun", "--model", tiny_bert_folder, "--json")
+    first = munjang(*asked).json
+    nearly = munjang(*asked, "--reranker", cross_folder, "--rerank-share", "0.01").json
+    assert nearly[0]["id"] == first[0]["id"]
+    assert all(hit["reranked"] and 0 <= hit["score"] <= 1 for hit in nearly)
+    lone = munjang(*asked, "--rerank-share", "0.2")
+    assert lone.code == 2
+    assert "add --rerank" in lone.err

@@ -55,6 +55,7 @@ def test_libraries_are_listed_without_their_paths(server: Running) -> None:
         {"query": "winter snow", "hybrid": True, "explain": True},
         {"query": "비가", "k": 2, "where": "year >= 2021"},
         {"query": "the rain", "rerank": True},
+        {"query": "the rain", "hybrid": True, "rerank": True, "rerank_share": 0.2},
         {"like": ["rain"], "unlike": ["cat"]},
         {"query": "the rain", "like": ["snow"], "exact": True, "min_score": 0.1},
     ],

@@ -65,6 +65,8 @@ def search(
         raise UsageError("there is no question, expected a QUERY, or --like with a document's id")
     if budget is not None and not (rerank or reranker):
         raise UsageError("--budget is the time for re-ranking, and nothing is re-ranked\n  add --rerank, or leave --budget out")
+    if rerank_share != 1 and not (rerank or reranker):
+        raise UsageError("--rerank-share is the re-ranker's say, and nothing is re-ranked\n  add --rerank, or leave --rerank-share out")
     scorer = _scorer(reranker) if rerank or reranker else None
     with open_with_model(library, model, compute=compute) as opened:
         answers = [
