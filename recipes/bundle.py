@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+from munjang.engine.cross_folder import OWN_SETTINGS
 from munjang.models.registry import BUNDLED
 
 HERE = Path(__file__).parent
@@ -26,6 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("folder", type=Path)
     parser.add_argument("name")
+    parser.add_argument("--rerank-share", type=float, help="the say that a re-ranker asks for beside a first ranking")
     chosen = parser.parse_args()
     target = BUNDLED / chosen.name
     shutil.rmtree(target, ignore_errors=True)
@@ -33,6 +35,10 @@ def main() -> None:
     for weights in target.rglob("*.safetensors"):
         save_file({name: halved(array) for name, array in load_file(weights).items()}, weights, metadata={"format": "pt"})
         weights.chmod(0o644)  # safetensors writes for its owner alone
+    if chosen.rerank_share is not None:
+        config = json.loads((target / "config.json").read_text(encoding="utf-8"))
+        config[OWN_SETTINGS] = {"rerank_share": chosen.rerank_share}
+        (target / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     shutil.copy(HERE / chosen.name / "CARD.md", target / "README.md")
     size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
     print(f"{chosen.name}: {size / 1e6:.1f} MB")

@@ -113,3 +113,11 @@ def test_a_scorer_without_an_opinion_changes_nothing(scores: list[float], share:
 def test_a_share_that_is_none_is_refused(share: float) -> None:
     with pytest.raises(UsageError, match="more than 0 and at most 1"):
         rerank_hits("query", _hits(2), Given([0.5, 0.5]), share=share)
+
+
+def test_a_scorer_has_the_share_that_it_asks_for_unless_told_otherwise() -> None:
+    modest = Given([0.1, 0.9, 1.0])
+    modest.share = 0.05
+    hits = scored(0.8, 0.6, 0.2)
+    assert rerank_hits("query", hits, modest) == rerank_hits("query", hits, Given([0.1, 0.9, 1.0]), share=0.05)
+    assert rerank_hits("query", hits, modest, share=1.0) == rerank_hits("query", hits, Given([0.1, 0.9, 1.0]))

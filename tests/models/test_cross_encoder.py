@@ -185,3 +185,25 @@ def test_a_missing_head_is_named(make_cross: MakeCross, tmp_path: Path) -> None:
 def test_what_is_not_a_pair_is_named(make_cross: MakeCross) -> None:
     with pytest.raises(UsageError, match="pair 1"):
         CrossEncoder.load(make_cross("bert")).predict([("a", "b"), "ab"])  # type: ignore[list-item]
+
+
+def _with_share(folder: Path, target: Path, share: object) -> Path:
+    shutil.copytree(folder, target)
+    config = json.loads((target / "config.json").read_text(encoding="utf-8"))
+    (target / "config.json").write_text(json.dumps(config | {"munjang": {"rerank_share": share}}), encoding="utf-8")
+    return target
+
+
+def test_a_folder_may_ask_for_a_share_which_others_pass_over(make_cross: MakeCross, tmp_path: Path) -> None:
+    plain = make_cross("electra", 1)
+    modest = _with_share(plain, tmp_path / "modest", 0.2)
+    assert (CrossEncoder.load(plain).share, CrossEncoder.load(modest).share) == (1.0, 0.2)
+    np.testing.assert_allclose(CrossEncoder.load(modest).predict(PAIRS), authority(modest).predict(PAIRS), atol=1e-5)
+    CrossEncoder.load(modest).save(tmp_path / "saved")
+    assert CrossEncoder.load(tmp_path / "saved").share == 0.2
+
+
+@pytest.mark.parametrize("share", [0, 1.5, -1, "half", True, None, [0.2]])
+def test_a_share_that_makes_no_sense_is_named(make_cross: MakeCross, tmp_path: Path, share: object) -> None:
+    with pytest.raises(FolderError, match=r"config\.json: rerank_share is .*, expected more than 0 and at most 1"):
+        CrossEncoder.load(_with_share(make_cross("electra", 1), tmp_path / "odd", share))

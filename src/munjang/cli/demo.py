@@ -89,13 +89,21 @@ def search_samples(
     scores, places = top_k(asked, documents, k=max(k, CANDIDATES) if reranker else k, metric=encoder.folder.similarity)
     answers = [list(zip(row.tolist(), found.tolist(), strict=True)) for row, found in zip(scores, places, strict=True)]
     if reranker is not None:
-        ranked = [reranker.rank(query.text, [samples[at].text for _, at in found]) for query, found in zip(queries, answers, strict=True)]
-        answers = [[(hit.score, found[hit.index][1]) for hit in order.documents] for order, found in zip(ranked, answers, strict=True)]
+        answers = [_reranked(query.text, found, samples, reranker) for query, found in zip(queries, answers, strict=True)]
     return [
         _hit(query, samples[place], rank=rank, score=score)
         for query, found in zip(queries, answers, strict=True)
         for rank, (score, place) in enumerate(found[:k], 1)
     ]
+
+
+def _reranked(query: str, found: list[tuple[float, int]], samples: list[Sample], reranker: CrossEncoder) -> list[tuple[float, int]]:
+    """Return scores and places in the order that a library's search with --rerank would give."""
+    from munjang.library.hits import Hit
+    from munjang.library.rerank import rerank_hits
+
+    hits = [Hit(str(place), score, samples[place].text, {}, 0, len(samples[place].text)) for score, place in found]
+    return [(hit.score, int(hit.id)) for hit in rerank_hits(query, hits, reranker, least=-1.0)]
 
 
 def _hit(query: DemoQuery, sample: Sample, *, rank: int, score: float) -> DemoHit:

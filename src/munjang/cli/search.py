@@ -42,8 +42,9 @@ def search(
     rerank: Annotated[bool, typer.Option("--rerank", help="Let a cross-encoder order the best 50.")] = False,
     reranker: Annotated[str | None, typer.Option(help="The cross-encoder's name or folder; implies --rerank.")] = None,
     rerank_share: Annotated[
-        float, typer.Option(min=0.01, max=1.0, help="How much say the cross-encoder has; the first ranking has the rest.")
-    ] = 1.0,
+        float | None,
+        typer.Option(min=0.01, max=1.0, help="How much say the cross-encoder has, by default what it asks for; the first ranking has the rest."),
+    ] = None,
     budget: Annotated[float | None, typer.Option(min=0.0, help="Stop re-ranking after so many seconds.")] = None,
     like: Annotated[list[str] | None, typer.Option(help="Look near this document; may be repeated.")] = None,
     unlike: Annotated[list[str] | None, typer.Option(help="Look away from this document; may be repeated.")] = None,
@@ -65,7 +66,7 @@ def search(
         raise UsageError("there is no question, expected a QUERY, or --like with a document's id")
     if budget is not None and not (rerank or reranker):
         raise UsageError("--budget is the time for re-ranking, and nothing is re-ranked\n  add --rerank, or leave --budget out")
-    if rerank_share != 1 and not (rerank or reranker):
+    if rerank_share is not None and not (rerank or reranker):
         raise UsageError("--rerank-share is the re-ranker's say, and nothing is re-ranked\n  add --rerank, or leave --rerank-share out")
     scorer = _scorer(reranker) if rerank or reranker else None
     with open_with_model(library, model, compute=compute) as opened:

@@ -38,6 +38,10 @@ HEADS: dict[str, HeadNames] = {
 }
 
 
+OWN_SETTINGS = "munjang"
+"""The key of config.json under which our own settings stand; other tools pass over it."""
+
+
 @dataclass(frozen=True)
 class CrossHead:
     """A cross-encoder's head: tensor names, labels, and the activation that turns a logit into a score."""
@@ -45,6 +49,8 @@ class CrossHead:
     names: HeadNames
     labels: tuple[str, ...]
     activation: Activation
+    share: float = 1.0
+    """How much say it asks for where it orders hits that another ranking found."""
 
 
 def read_cross_head(folder: ModelFolder) -> CrossHead:
@@ -60,7 +66,7 @@ def read_cross_head(folder: ModelFolder) -> CrossHead:
     if name not in HEADS:
         raise FolderError(f"{folder.path}: architecture {shown(name)} is not a cross-encoder that runs here; known are {', '.join(HEADS)}")
     labels = _labels(folder, base.config)
-    return CrossHead(HEADS[name], labels, _activation(folder, base.config, len(labels)))
+    return CrossHead(HEADS[name], labels, _activation(folder, base.config, len(labels)), _share(folder, base.config))
 
 
 def _labels(folder: ModelFolder, config: dict[str, Any]) -> tuple[str, ...]:
@@ -87,3 +93,11 @@ def _activation(folder: ModelFolder, config: dict[str, Any], labels: int) -> Act
     if name not in TORCH_ACTIVATIONS:
         raise FolderError(f"{folder.path}: activation {shown(str(name))} is not one that Munjang knows; no code is loaded")
     return TORCH_ACTIVATIONS[name]
+
+
+def _share(folder: ModelFolder, config: dict[str, Any]) -> float:
+    own = config.get(OWN_SETTINGS)
+    share = own.get("rerank_share", 1.0) if isinstance(own, dict) else 1.0
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+        raise FolderError(f"{folder.path / 'config.json'}: rerank_share is {shown(str(share))}, expected more than 0 and at most 1")
+    return float(share)

@@ -109,7 +109,7 @@ class Library:
         where: str | Condition | None = None,
         hybrid: bool | Hybrid = False,
         rerank: Scorer | None = None,
-        rerank_share: float = 1.0,
+        rerank_share: float | None = None,
         exact: bool | None = None,
         like: Sequence[str] = (),
         unlike: Sequence[str] = (),
@@ -120,9 +120,10 @@ class Library:
         """Return the k documents that answer best, best first.
 
         `where` filters by metadata (`"year >= 2020 and category = '소설'"`). `hybrid` adds words to meaning. `rerank` lets a cross-encoder
-        order the best 50, for at most `budget_seconds`; with a `rerank_share` below 1 the first ranking keeps the rest of the say. `exact`
-        chooses between exact and approximate search; None takes approximate where lists exist. `like` and `unlike` are ids of documents to
-        look near and away from, with a query or without; they are not among the hits. `min_score` is a bound on the score that is shown.
+        order the best 50, for at most `budget_seconds`; with a `rerank_share` below 1 the first ranking keeps the rest of the say, and
+        without one the cross-encoder has what its folder asks for. `exact` chooses between exact and approximate search; None takes
+        approximate where lists exist. `like` and `unlike` are ids of documents to look near and away from, with a query or without; they
+        are not among the hits. `min_score` is a bound on the score that is shown.
         """
         if query is None and (not like or rerank is not None):
             raise UsageError("there is no query, expected one, or documents to look near (like), which a re-ranker cannot read")
@@ -144,7 +145,7 @@ class Library:
         where: str | Condition | None = None,
         hybrid: bool | Hybrid = False,
         rerank: Scorer | None = None,
-        rerank_share: float = 1.0,
+        rerank_share: float | None = None,
         exact: bool | None = None,
         min_score: float | None = None,
         explain: bool = False,
@@ -236,7 +237,7 @@ def _request(
     where: str | Condition | None,
     hybrid: bool | Hybrid,
     rerank: Scorer | None,
-    rerank_share: float,
+    rerank_share: float | None,
     exact: bool | None,
     without: Sequence[str],
     min_score: float | None,

@@ -41,21 +41,23 @@ def rerank_hits(
     hits: list[Hit],
     scorer: Scorer,
     *,
-    share: float = 1.0,
+    share: float | None = None,
     least: float = 0.0,
     budget_seconds: float | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[Hit]:
     """Return the hits by the scorer's score; with a `share` below 1, the score that they came with has the rest of the say.
 
+    Without a `share`, the scorer has the one that it asks for (`share`, as a cross-encoder has it), else all of it.
     `least` is the least score that they could have come with. A fused score lies between 0 and 1; a scorer's number outside of that is
     taken for a logit.
 
     When time is up, those not yet scored follow in their old order with `reranked` False, and a BudgetWarning says how many were scored,
     or the scorer is told where it wants to know.
     """
-    if not 0 < share <= 1:
-        raise UsageError(f"the re-ranker's share is {share}, expected more than 0 and at most 1")
+    say = float(getattr(scorer, "share", 1.0)) if share is None else share
+    if not 0 < say <= 1:
+        raise UsageError(f"the re-ranker's share is {say}, expected more than 0 and at most 1")
     end = None if budget_seconds is None else clock() + budget_seconds
     scored: list[Hit] = []
     for start in range(0, len(hits), AT_ONCE):
@@ -75,7 +77,7 @@ def rerank_hits(
             BudgetWarning,
             stacklevel=2,
         )
-    return sorted(_fused(hits, scored, share, least), key=lambda hit: -hit.score) + hits[len(scored) :]
+    return sorted(_fused(hits, scored, say, least), key=lambda hit: -hit.score) + hits[len(scored) :]
 
 
 def _fused(hits: list[Hit], scored: list[Hit], share: float, least: float) -> list[Hit]:

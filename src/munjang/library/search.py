@@ -35,8 +35,8 @@ class Request:
     rerank: Scorer | None = None
     rerank_depth: int = 50
     """Documents that a re-ranker gets to see."""
-    rerank_share: float = 1.0
-    """How much say the re-ranker has; the rest is the first ranking's."""
+    rerank_share: float | None = None
+    """How much say the re-ranker has, else what it asks for; the rest is the first ranking's."""
     budget_seconds: float | None = None
     explain: bool = False
 

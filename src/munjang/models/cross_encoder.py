@@ -111,6 +111,11 @@ class CrossEncoder:
         """The labels' names; one label means a score."""
         return self.engine.head.labels
 
+    @property
+    def share(self) -> float:
+        """How much say its folder asks for where it orders the hits of a search; 1 where the folder is silent."""
+        return self.engine.head.share
+
     @cached_property
     def fingerprint(self) -> str:
         """A short name that changes whenever the scores would."""

@@ -20,6 +20,7 @@ class PassageScorer:
 
     def __init__(self, model: CrossEncoder) -> None:
         self._model = model
+        self.share = model.share
         self.unfinished: tuple[int, int] | None = None
         """How many were scored, of how many, where time was up before all were."""
 

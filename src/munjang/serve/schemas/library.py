@@ -51,8 +51,8 @@ class SearchRequest(OwnModel):
     """Look for words as well as for meaning."""
     rerank: bool = False
     """Let the cross-encoder order the best 50."""
-    rerank_share: float = Field(default=1.0, gt=0, le=1)
-    """How much say the cross-encoder has; the first ranking has the rest."""
+    rerank_share: float | None = Field(default=None, gt=0, le=1)
+    """How much say the cross-encoder has, by default what it asks for; the first ranking has the rest."""
     exact: bool | None = None
     like: list[str] = Field(default_factory=list)
     unlike: list[str] = Field(default_factory=list)
