@@ -23,7 +23,7 @@ RUN = """
 import json, os, signal, sys
 from munjang.train import train
 from munjang.train.recipe import make_recipe
-import munjang.train.loop as loop
+from munjang.train.step import Stepper
 values, folder, resume, point, count = json.loads(sys.argv[1])
 from pathlib import Path
 seen = 0
@@ -38,12 +38,12 @@ def dying(real):
 if point == "sync":
     os.fsync = dying(os.fsync)
 elif point == "step":
-    loop.Stepper.run = dying(loop.Stepper.run)
+    Stepper.run = dying(Stepper.run)
 elif point == "tell":
-    def telling(self, step, real=loop.Stepper.run):
+    def telling(self, step, real=Stepper.run):
         print("step", flush=True)
         return real(self, step)
-    loop.Stepper.run = telling
+    Stepper.run = telling
 train(make_recipe(values, folder=Path(folder)), resume=resume)
 """
 

@@ -43,7 +43,7 @@ def search(
     reranker: Annotated[str | None, typer.Option(help="The cross-encoder's name or folder; implies --rerank.")] = None,
     rerank_share: Annotated[
         float | None,
-        typer.Option(min=0.01, max=1.0, help="How much say the cross-encoder has, by default what it asks for; the first ranking has the rest."),
+        typer.Option(min=0.01, max=1.0, help="The cross-encoder's say, by default what it asks for; the first ranking has the rest."),
     ] = None,
     budget: Annotated[float | None, typer.Option(min=0.0, help="Stop re-ranking after so many seconds.")] = None,
     like: Annotated[list[str] | None, typer.Option(help="Look near this document; may be repeated.")] = None,

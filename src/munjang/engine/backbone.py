@@ -1,8 +1,8 @@
 """The weights of an encoder, whatever its family calls them → one common shape.
 
-All six families (BERT, RoBERTa, XLM-RoBERTa, ELECTRA, DistilBERT, MPNet) are post-layer-norm transformers that differ in names, in where
-positions start, and in a few extras (an embedding projection, a
-relative position bias). A family is a table of names; `read_backbone` is the only code.
+Comes in: a transformer module of a folder. Goes out: a `Backbone`, its shapes checked. All six families (BERT, RoBERTa, XLM-RoBERTa,
+ELECTRA, DistilBERT, MPNet) are post-layer-norm transformers that differ in names, in where positions start, and in a few extras (an
+embedding projection, a relative position bias). A family is a table of names in `families`; `read_backbone` is the only code.
 
 Shapes: V pieces, P positions, E embedding width, D hidden width, F feed-forward width. Linear weights are stored (in, out): y = x @ w + b.
 """
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from munjang.engine.activations import HIDDEN_ACTIVATIONS
+from munjang.engine.families import FAMILIES
 from munjang.engine.modules import Activation, TransformerModule
 from munjang.engine.weights import Weights, find_weights
 from munjang.errors import FolderError, shown
@@ -81,81 +82,6 @@ class Backbone:
         return int(self.positions_PE.shape[0]) - self.first_position
 
 
-@dataclass(frozen=True)
-class _Names:
-    """Where one family keeps its tensors; {} is the layer's number."""
-
-    prefixes: tuple[str, ...]
-    layer: str
-    query: str
-    key: str
-    value: str
-    attention_out: str
-    attention_norm: str
-    up: str
-    down: str
-    out_norm: str
-    offset_by_padding: bool = False
-    has_types: bool = True
-    config_names: tuple[str, str, str, str] = ("num_hidden_layers", "num_attention_heads", "hidden_act", "layer_norm_eps")
-
-
-_BERT = _Names(
-    prefixes=("bert.", ""),
-    layer="encoder.layer.{}.",
-    query="attention.self.query",
-    key="attention.self.key",
-    value="attention.self.value",
-    attention_out="attention.output.dense",
-    attention_norm="attention.output.LayerNorm",
-    up="intermediate.dense",
-    down="output.dense",
-    out_norm="output.LayerNorm",
-)
-
-
-def _like_bert(prefix: str, *, offset_by_padding: bool = False) -> _Names:
-    fields = {**_BERT.__dict__, "prefixes": (prefix, ""), "offset_by_padding": offset_by_padding}
-    return _Names(**fields)
-
-
-FAMILIES: dict[str, _Names] = {
-    "bert": _BERT,
-    "electra": _like_bert("electra."),
-    "roberta": _like_bert("roberta.", offset_by_padding=True),
-    "xlm-roberta": _like_bert("roberta.", offset_by_padding=True),
-    "camembert": _like_bert("roberta.", offset_by_padding=True),
-    "distilbert": _Names(
-        prefixes=("distilbert.", ""),
-        layer="transformer.layer.{}.",
-        query="attention.q_lin",
-        key="attention.k_lin",
-        value="attention.v_lin",
-        attention_out="attention.out_lin",
-        attention_norm="sa_layer_norm",
-        up="ffn.lin1",
-        down="ffn.lin2",
-        out_norm="output_layer_norm",
-        has_types=False,
-        config_names=("n_layers", "n_heads", "activation", "layer_norm_eps"),
-    ),
-    "mpnet": _Names(
-        prefixes=("mpnet.", ""),
-        layer="encoder.layer.{}.",
-        query="attention.attn.q",
-        key="attention.attn.k",
-        value="attention.attn.v",
-        attention_out="attention.attn.o",
-        attention_norm="attention.LayerNorm",
-        up="intermediate.dense",
-        down="output.dense",
-        out_norm="output.LayerNorm",
-        offset_by_padding=True,
-        has_types=False,
-    ),
-}
-
-
 def read_backbone(module: TransformerModule, weights: Weights | None = None) -> Backbone:
     """Read the encoder that `module` describes."""
     weights = find_weights(module.folder) if weights is None else weights
@@ -166,22 +92,21 @@ class _Reader:
     """Takes named tensors out of a folder and checks their shapes on the way."""
 
     def __init__(self, module: TransformerModule, weights: Weights) -> None:
-        self.where = module.folder
+        self.where, self.config_file = module.folder, module.folder / "config.json"
         self.config: dict[str, Any] = module.config
         self.weights = weights
         family = str(self.config.get("model_type"))
         if family not in FAMILIES:
             raise FolderError(
-                f"{self.where / 'config.json'}: model_type {shown(family)} does not run on the fast engine; it runs {', '.join(FAMILIES)}\n"
+                f"{self.config_file}: model_type {shown(family)} does not run on the fast engine; it runs {', '.join(FAMILIES)}\n"
                 "  models of other families can be trained and used with the extra 'train'"
             )
         self.family, self.names = family, FAMILIES[family]
         self.prefix = self._find_prefix()
+        self.epsilon = self.small(self.names.epsilon_key, default=1e-12)
 
     def read(self) -> Backbone:
         names = self.names
-        count, heads, activation, epsilon = (self.config.get(key) for key in names.config_names)
-        self.epsilon = self.small(1e-12 if epsilon is None else epsilon, names.config_names[3])
         words = self.table("embeddings.word_embeddings.weight")
         positions = self.table("embeddings.position_embeddings.weight", words.shape[1])
         types = self.table("embeddings.token_type_embeddings.weight", words.shape[1]) if names.has_types else None
@@ -194,10 +119,10 @@ class _Reader:
             types_E=types,
             embedding_norm=self.norm("embeddings.LayerNorm", words.shape[1]),
             projection=projection,
-            layers=tuple(self.layer(number, width) for number in range(self.whole(count, names.config_names[0]))),
-            heads=self.whole(heads, names.config_names[1]),
-            activation=self.activation(activation),
-            first_position=self.whole(self.config.get("pad_token_id", 1), "pad_token_id") + 1 if names.offset_by_padding else 0,
+            layers=tuple(self.layer(number, width) for number in range(self.whole(names.layers_key))),
+            heads=self.whole(names.heads_key),
+            activation=self.activation(names.activation_key),
+            first_position=self.whole("pad_token_id", default=1) + 1 if names.offset_by_padding else 0,
             relative_bias=self.table("encoder.relative_attention_bias.weight") if self.family == "mpnet" else None,
         )
         self.check(backbone, width)
@@ -205,18 +130,18 @@ class _Reader:
 
     def check(self, backbone: Backbone, width: int) -> None:
         if not backbone.layers:
-            raise FolderError(f"{self.where / 'config.json'}: the encoder has no layers")
+            raise FolderError(f"{self.config_file}: the encoder has no layers")
         if backbone.heads < 1 or width % backbone.heads:
-            raise FolderError(f"{self.where / 'config.json'}: {backbone.heads} heads do not divide a width of {width}")
+            raise FolderError(f"{self.config_file}: {backbone.heads} heads do not divide a width of {width}")
         if backbone.relative_bias is not None and (backbone.relative_bias.shape[1] != backbone.heads or len(backbone.relative_bias) < 4):
             raise FolderError(
                 f"{self.where}: relative_attention_bias has shape {backbone.relative_bias.shape}, expected one column per head"
             )
         kind = self.config.get("position_embedding_type", "absolute")
         if kind not in (None, "absolute"):
-            raise FolderError(f"{self.where / 'config.json'}: position_embedding_type {shown(str(kind))} does not run on the fast engine")
+            raise FolderError(f"{self.config_file}: position_embedding_type {shown(str(kind))} does not run on the fast engine")
         if self.config.get("is_decoder") or self.config.get("add_cross_attention"):
-            raise FolderError(f"{self.where / 'config.json'}: a decoder, expected an encoder")
+            raise FolderError(f"{self.config_file}: a decoder, expected an encoder")
         if backbone.max_tokens < 1:
             raise FolderError(f"{self.where}: {backbone.positions_PE.shape[0]} positions leave no room for a text")
 
@@ -270,21 +195,23 @@ class _Reader:
                 f"{self.where}: the weights have no tensor {self.prefix + name!r}; this is not a {self.family} encoder"
             ) from None
 
-    def whole(self, value: Any, name: str) -> int:
+    def whole(self, key: str, *, default: int | None = None) -> int:
+        value = self.config.get(key, default)
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 10_000:
-            raise FolderError(f"{self.where / 'config.json'}: {name} is {shown(str(value))}, expected a whole number")
+            raise FolderError(f"{self.config_file}: {key} is {shown(str(value))}, expected a whole number")
         return value
 
-    def small(self, value: Any, name: str) -> float:
+    def small(self, key: str, *, default: float) -> float:
+        found = self.config.get(key)
+        value = default if found is None else found
         if not isinstance(value, int | float) or not 0 < value < 1:
-            raise FolderError(f"{self.where / 'config.json'}: {name} is {shown(str(value))}, expected a small positive number")
+            raise FolderError(f"{self.config_file}: {key} is {shown(str(value))}, expected a small positive number")
         return float(value)
 
-    def activation(self, name: Any) -> Activation:
+    def activation(self, key: str) -> Activation:
+        name = self.config.get(key)
         if not isinstance(name, str) or name not in HIDDEN_ACTIVATIONS:
-            raise FolderError(
-                f"{self.where / 'config.json'}: activation {shown(str(name))} is unknown; known are {', '.join(HIDDEN_ACTIVATIONS)}"
-            )
+            raise FolderError(f"{self.config_file}: activation {shown(str(name))} is unknown; known are {', '.join(HIDDEN_ACTIVATIONS)}")
         return HIDDEN_ACTIVATIONS[name]
 
     def _find_prefix(self) -> str:

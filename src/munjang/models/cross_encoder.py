@@ -22,8 +22,9 @@ from munjang.engine.fingerprint import fingerprint
 from munjang.engine.folder import ModelFolder, read_folder
 from munjang.engine.modules import Activation, TransformerModule
 from munjang.engine.transformer import Compute
-from munjang.errors import FolderError, UsageError
+from munjang.errors import UsageError
 from munjang.limits import LIMITS
+from munjang.models.load_checks import check_compute, check_vocabulary
 from munjang.models.long_text import TruncationWarning
 from munjang.models.progress import Advance, progress_bar
 from munjang.models.registry import resolve_reranker
@@ -88,8 +89,7 @@ class CrossEncoder:
         cls, name: str | Path | None = None, *, compute: Compute = "float32", threads: int | None = None, max_length: int | None = None
     ) -> CrossEncoder:
         """Load a cross-encoder by name or path; without one, the default re-ranker."""
-        if compute not in ("float32", "int8"):
-            raise UsageError(f"compute={compute!r} is unknown; expected 'float32' or 'int8'")
+        check_compute(compute)
         found = resolve_reranker(name)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a plain encoder folder is refused below, so its pooling need not be assumed aloud
@@ -98,8 +98,7 @@ class CrossEncoder:
         base = folder.base
         assert isinstance(base, TransformerModule)  # what the engine checked
         tokenizer = load_tokenizer(base.folder)
-        if tokenizer.highest_id >= engine.vocabulary_size:
-            raise FolderError(f"{folder.path}: the tokenizer's ids go beyond the weights' {engine.vocabulary_size:,} pieces")
+        check_vocabulary(folder, tokenizer, engine.vocabulary_size)
         limits = (folder.max_length, tokenizer.max_length, engine.max_tokens, max_length)
         limit = min(limit for limit in limits if limit is not None)
         if limit < tokenizer.pair_special_count + FEWEST_DOCUMENT_TOKENS:

@@ -1,11 +1,10 @@
 """SentenceEncoder: texts → vectors, and nothing else.
 
-It joins what other rooms do: the tokenizer, the policy for long texts, batches, the engine, output precision. Folders are read and written
-elsewhere; search, training and servers are functions over this object. One encoder may be used from many threads.
+It joins what other files do: the tokenizer and the engine in blocks of texts (`block`), prompts, the checks while loading. Folders are read
+and written elsewhere; search, training and servers are functions over this object. One encoder may be used from many threads.
 
-A text's vector does not depend on what it is encoded with: in float32 no number differs by more than 2e-6 of the
-vector's length, whatever the batch. With
-compute="int8" rounding can fall on either side of a step, which moves single numbers by up to 0.03 (cosine above 0.99).
+A text's vector does not depend on what it is encoded with: in float32 no number differs by more than 2e-6 of the vector's length, whatever
+the batch. With compute="int8" rounding can fall on either side of a step, which moves single numbers by up to 0.03 (cosine above 0.99).
 """
 
 from __future__ import annotations
@@ -17,25 +16,24 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
-
 from munjang.engine.fingerprint import fingerprint
 from munjang.engine.folder import ModelFolder, read_folder, require_sentence_encoder
 from munjang.engine.modules import NormalizeModule, Pooling, PoolingModule, StaticModule, TransformerModule
 from munjang.engine.open import Engine, open_engine
 from munjang.engine.transformer import Compute
-from munjang.errors import FolderError, UsageError
+from munjang.errors import UsageError
 from munjang.limits import LIMITS
-from munjang.models.encoded import Encoded, EncodeOptions, TokenVectors, average_windows, joined
+from munjang.models.block import BlockEncoder
+from munjang.models.encoded import Encoded, EncodeOptions, TokenVectors, joined
+from munjang.models.given_texts import only_texts, several_texts
+from munjang.models.load_checks import check_compute, check_vocabulary, token_limit
 from munjang.models.long_text import LongText, TruncationWarning, fit
 from munjang.models.progress import Advance, progress_bar
+from munjang.models.prompts import chosen_prompt, first_prompt
 from munjang.models.registry import resolve
 from munjang.models.save import save_folder
-from munjang.text.batching import plan_batches
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
-from munjang.types import Floats, Precision, Vectors
-from munjang.vectors.quantize import quantize
-from munjang.vectors.similarity import normalize as unit
+from munjang.types import Floats, Precision
 from munjang.vectors.similarity import similarity, similarity_pairwise
 
 
@@ -56,7 +54,7 @@ class SentenceEncoder:
         self.name = name
         self.compute = compute
         self.max_length = max_length
-        self._static = isinstance(folder.base, StaticModule)
+        self._lowercase = isinstance(folder.base, TransformerModule) and folder.base.lowercase
 
     @classmethod
     def load(
@@ -73,8 +71,7 @@ class SentenceEncoder:
         `compute="int8"` is about 1.7 times as fast for a small loss; `pooling` is for plain encoder folders, which do not name one;
         `max_length` lowers the model's own limit of tokens.
         """
-        if compute not in ("float32", "int8"):
-            raise UsageError(f"compute={compute!r} is unknown; expected 'float32' or 'int8'")
+        check_compute(compute)
         if threads is not None and threads < 1:
             raise UsageError(f"threads={threads}, expected 1 or more")
         found = resolve(name)
@@ -84,8 +81,8 @@ class SentenceEncoder:
         assert isinstance(base, TransformerModule | StaticModule)  # what read_folder promises
         tokenizer = load_tokenizer(base.folder)
         engine = open_engine(folder, compute=compute, threads=threads)
-        _check_vocabulary(folder, tokenizer, engine)
-        limit = _limit(folder, tokenizer, engine, max_length)
+        check_vocabulary(folder, tokenizer, engine.vocabulary_size)
+        limit = token_limit(folder, tokenizer, positions=engine.max_tokens, asked=max_length)
         return cls(folder, tokenizer, engine, name=found.name, compute=compute, max_length=limit)
 
     @property
@@ -101,11 +98,9 @@ class SentenceEncoder:
     @cached_property
     def fingerprint(self) -> str:
         """A short name that changes whenever the vectors would."""
-        base = self.folder.base
         pooling = [(module.modes, module.include_prompt) for module in self.folder.modules if isinstance(module, PoolingModule)]
-        lowercase = isinstance(base, TransformerModule) and base.lowercase
         prompt = self.folder.prompts.get(self.folder.default_prompt or "", "")
-        return fingerprint(self.folder, settings=repr((self.compute, self.max_length, pooling, lowercase, prompt, self.dimension)))
+        return fingerprint(self.folder, settings=repr((self.compute, self.max_length, pooling, self._lowercase, prompt, self.dimension)))
 
     @property
     def normalized(self) -> bool:
@@ -152,7 +147,7 @@ class SentenceEncoder:
     ) -> Encoded:
         """Encode, and say how many tokens each text has and which were too long; never warns."""
         options = self._options(prompt, prompt_name, long_text, precision, dimensions, normalize)
-        return self._all(_listed(texts), replace(options, warn=False), progress)
+        return self._all(texts, replace(options, warn=False), progress)
 
     def encode_stream(
         self,
@@ -171,20 +166,20 @@ class SentenceEncoder:
         options = self._options(prompt, prompt_name, long_text, precision, dimensions, normalize)
         if block < 1:
             raise UsageError(f"block={block}, expected 1 or more texts")
-        return (encoded.vectors for encoded in self._blocks(_listed(texts), options, block, lambda _: None))
+        return (encoded.vectors for encoded in self._blocks(several_texts(texts), options, block, lambda _: None))
 
     def encode_query(self, texts: str | Iterable[str], /) -> Floats:
         """Encode with the model's prompt for queries, if it has one."""
-        return self.encode(texts, prompt=self._first_prompt("query"))
+        return self.encode(texts, prompt=first_prompt(self.folder, "query"))
 
     def encode_document(self, texts: str | Iterable[str], /) -> Floats:
         """Encode with the model's prompt for documents, if it has one."""
-        return self.encode(texts, prompt=self._first_prompt("document", "passage", "corpus"))
+        return self.encode(texts, prompt=first_prompt(self.folder, "document", "passage", "corpus"))
 
     def encode_tokens(self, texts: Iterable[str], /) -> list[TokenVectors]:
         """Return every token's hidden state; texts beyond the limit are cut."""
         found = []
-        for ids in self._token_ids(_checked(list(_listed(texts)))):
+        for ids in self._block_encoder.token_ids(only_texts(list(several_texts(texts)))):
             kept = fit([ids], self.tokenizer, limit=self.max_length, policy="truncate").ids[0]
             found.append(TokenVectors(self.tokenizer.tokens(kept), kept, self.engine.layer_outputs(kept)[-1]))
         return found
@@ -201,6 +196,11 @@ class SentenceEncoder:
         """Write a folder that Munjang and sentence-transformers load with equal vectors."""
         save_folder(self.folder, self.tokenizer, Path(path), width=self.engine.hidden_size, max_length=self.max_length)
 
+    @property
+    def _block_encoder(self) -> BlockEncoder:
+        is_static = isinstance(self.folder.base, StaticModule)
+        return BlockEncoder(self.tokenizer, self.engine, self.max_length, is_static, self._lowercase, self.normalized)
+
     def _options(
         self,
         prompt: str | None,
@@ -212,7 +212,7 @@ class SentenceEncoder:
     ) -> EncodeOptions:
         if long_text not in ("truncate", "window", "error"):
             raise UsageError(f"long_text={long_text!r} is unknown; expected 'truncate', 'window' or 'error'")
-        text = self._prompt(prompt, prompt_name)
+        text = chosen_prompt(self.folder, prompt=prompt, prompt_name=prompt_name)
         keeps_prompt = all(module.include_prompt for module in self.folder.modules if isinstance(module, PoolingModule))
         hidden = self.tokenizer.prefix_length(text) if text and not keeps_prompt else 0
         if hidden and long_text == "window":
@@ -223,30 +223,16 @@ class SentenceEncoder:
             raise UsageError(f"dimensions={dimensions}, expected 1 to {self.engine.dimension}")
         return EncodeOptions(text, hidden, long_text, precision, dimensions, normalize)
 
-    def _prompt(self, prompt: str | None, prompt_name: str | None) -> str:
-        if prompt is not None:
-            return prompt
-        name = prompt_name or self.folder.default_prompt
-        if name is None:
-            return ""
-        if name not in self.folder.prompts:
-            known = ", ".join(self.folder.prompts) or "none"
-            raise UsageError(f"the model has no prompt named {name!r}; it has: {known}")
-        return self.folder.prompts[name]
-
-    def _first_prompt(self, *names: str) -> str | None:
-        return next((self.folder.prompts[name] for name in names if name in self.folder.prompts), None)
-
     def _all(self, texts: Iterable[str], options: EncodeOptions, progress: bool) -> Encoded:
-        texts = _listed(texts)
+        texts = several_texts(texts)
         with progress_bar("encode", len(texts) if isinstance(texts, Sequence) else None, shown=progress) as advance:
             return joined(list(self._blocks(texts, options, LIMITS.stream_texts, advance)), self.engine.dimension, options)
 
     def _blocks(self, texts: Iterable[str], options: EncodeOptions, block: int, advance: Advance) -> Iterator[Encoded]:
-        waiting = iter(texts)
+        waiting, encoder = iter(texts), self._block_encoder
         seen = cut = 0
         while group := list(islice(waiting, block)):
-            encoded = self._block(group, options, advance)
+            encoded = encoder.encode(group, options, advance)
             seen, cut = seen + len(group), cut + len(encoded.too_long)
             yield encoded
         if cut and options.warn and options.long_text == "truncate":
@@ -258,81 +244,3 @@ class SentenceEncoder:
                 ),
                 stacklevel=2,
             )
-
-    def _block(self, texts: list[str], options: EncodeOptions, advance: Advance) -> Encoded:
-        place = {text: number for number, text in enumerate(dict.fromkeys(_checked(texts)))}
-        index = np.fromiter((place[text] for text in texts), np.int64, len(texts))
-        ids = self._token_ids([options.prompt + text for text in place] if options.prompt else list(place))
-        pieces = fit(ids, self.tokenizer, limit=self.max_length, policy=options.long_text)
-        vectors = self._vectors(pieces.ids, options, advance, share=len(texts) / len(pieces.ids))
-        if len(pieces.ids) > len(ids):
-            vectors = average_windows(vectors, pieces.ids, pieces.owner, len(ids), normalized=self.normalized)
-        if options.dimensions:
-            vectors = vectors[:, : options.dimensions]
-        if options.normalize:
-            vectors = unit(vectors)
-        lengths = np.fromiter((len(one) for one in ids), np.int64, len(ids))
-        long = set(pieces.too_long)
-        return Encoded(
-            vectors=quantize(vectors[index], options.precision),
-            tokens=lengths[index],
-            too_long=[number for number, owner in enumerate(index.tolist()) if owner in long] if long else [],
-        )
-
-    def _token_ids(self, texts: list[str]) -> list[list[int]]:
-        base = self.folder.base
-        if isinstance(base, TransformerModule) and base.lowercase:
-            texts = [text.lower() for text in texts]
-        return self.tokenizer.encode_plain(texts) if self._static else self.tokenizer.encode(texts)
-
-    def _vectors(self, ids: list[list[int]], options: EncodeOptions, advance: Advance, *, share: float) -> Vectors:
-        vectors = np.zeros((len(ids), self.engine.dimension), np.float32)
-        batches = plan_batches([len(one) for one in ids])
-        if not self._static:
-            batches = [kept for batch in batches if (kept := [number for number in batch if ids[number]])]
-        groups = [[ids[number] for number in batch] for batch in batches]
-        for batch, rows in zip(batches, self.engine.vectors_of_batches(groups, hidden_prefix=options.hidden_prefix), strict=True):
-            vectors[batch] = rows
-            advance(round(len(batch) * share))
-        return vectors
-
-
-def _listed(texts: Iterable[str]) -> Iterable[str]:
-    if isinstance(texts, str | bytes):
-        raise UsageError("found one text where several were expected; put it into a list")
-    if isinstance(texts, Sequence | Iterator):
-        return texts
-    if not isinstance(texts, Iterable):
-        raise UsageError(f"found a {type(texts).__name__} where texts were expected; give a string or a list of strings")
-    return list(texts)
-
-
-def _checked(texts: list[str]) -> list[str]:
-    """Refuse what is not text before anything is computed."""
-    for number, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise UsageError(f"text {number} is a {type(text).__name__}, expected str")
-    return texts
-
-
-def _limit(folder: ModelFolder, tokenizer: Tokenizer, engine: Engine, asked: int | None) -> int | None:
-    own = folder.max_length or tokenizer.max_length
-    known = [limit for limit in (own, engine.max_tokens, asked) if limit is not None]
-    if asked is not None and asked <= tokenizer.special_count:
-        raise UsageError(f"max_length={asked} leaves no room for text: {tokenizer.special_count} tokens are special ones")
-    if isinstance(folder.base, StaticModule):
-        return asked
-    if known and min(known) <= tokenizer.special_count:
-        raise FolderError(
-            f"{folder.path}: room for {min(known)} tokens, of which {tokenizer.special_count} are special; none is left for text"
-        )
-    return min(known) if known else None
-
-
-def _check_vocabulary(folder: ModelFolder, tokenizer: Tokenizer, engine: Engine) -> None:
-    highest = max(tokenizer.highest_id, *tokenizer.wrap([]), 0)
-    if highest >= engine.vocabulary_size:
-        raise FolderError(
-            f"{folder.path}: the tokenizer has ids up to {highest:,}, the weights know {engine.vocabulary_size:,} pieces; "
-            "they do not belong together"
-        )

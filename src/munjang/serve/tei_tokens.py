@@ -10,7 +10,7 @@ from munjang.serve.call import Call, Operation, Reply
 from munjang.serve.inputs import check_texts
 from munjang.serve.refusals import Refusal
 from munjang.serve.schemas.tei import DecodeRequest, SimpleToken, TokenizeRequest
-from munjang.text.tokenizer import SHIELD
+from munjang.text.shield import SHIELD
 from munjang.text.unicode import break_long_words, clean
 
 

@@ -1,14 +1,14 @@
 """Texts → token ids, through the tokenizer of a model folder.
 
 Texts come in as users typed them; ids go out. Texts are cleaned first (`unicode.clean`, `break_long_words`). What a user types never
-becomes a special token: "[SEP]" or "<s>" inside a text is cut like any other text. Nothing is padded or truncated here: batches pad, and
-the model decides about long texts. One tokenizer may be used from many threads.
+becomes a special token: "[SEP]" or "<s>" inside a text is cut like any other text (`shield`). Single texts are neither padded nor truncated
+here: batches pad, and the model decides about long texts. One tokenizer may be used from many threads.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,11 +16,10 @@ import tokenizers
 
 from munjang.errors import FolderError, TextError
 from munjang.limits import LIMITS, Limits
+from munjang.text.pair import learn_pair_frame, shortened_pair
+from munjang.text.shield import SHIELD, shielded_tokenizer, special_ids_of, unshielded
 from munjang.text.tokenizer_files import TokenizerFiles, read_tokenizer_files
 from munjang.text.unicode import break_long_words, clean
-
-SHIELD = "\x00"
-"""Put before a special token's name in the vocabulary. Cleaned text has no NUL, so no text can spell the name."""
 
 _NO_LIMIT = 1_000_000
 """A model_max_length from here on is a way of saying "none"."""
@@ -33,15 +32,6 @@ class Inspected(NamedTuple):
     tokens: list[str]
     offsets: list[tuple[int, int]]
     special_mask: list[int]
-
-
-class PairFrame(NamedTuple):
-    """The special ids around and between two texts, and each part's segment number."""
-
-    before: list[int]
-    between: list[int]
-    after: list[int]
-    types: tuple[list[int], int, list[int], int, list[int]]
 
 
 def load_tokenizer(folder: Path, *, limits: Limits = LIMITS) -> Tokenizer:
@@ -60,8 +50,8 @@ class Tokenizer:
         self._limits = limits
         self._settings = files.settings
         self._roles = files.roles
-        ids = _special_ids(files)
-        self._inner = _shielded(files, ids)
+        ids = special_ids_of(files)
+        self._inner = shielded_tokenizer(files, ids)
         self.special_ids: frozenset[int] = frozenset(ids.values())
         """Ids of all special tokens: no text becomes one of them, except the unknown token's."""
         self.vocabulary_size: int = self._inner.get_vocab_size(with_added_tokens=True)
@@ -74,7 +64,7 @@ class Tokenizer:
         self.sep_id: int | None = ids.get(files.roles.get("sep_token", ""))
         self.mask_id: int | None = ids.get(files.roles.get("mask_token", ""))
         self.unk_id: int | None = ids.get(files.roles.get("unk_token", ""))
-        self._pair = _pair_frame(self._inner, files.where)
+        self._pair = learn_pair_frame(self._inner, files.where)
         single = self._inner.encode("a")
         self._before = _leading_special(single.ids, single.special_tokens_mask)
         self._after = _leading_special(single.ids[::-1], single.special_tokens_mask[::-1])[::-1]
@@ -87,12 +77,12 @@ class Tokenizer:
     @property
     def pair_special_count(self) -> int:
         """How many tokens are added to a pair of texts."""
-        return len(self._pair.before) + len(self._pair.between) + len(self._pair.after)
+        return self._pair.special_count
 
     @property
     def uses_type_ids(self) -> bool:
         """Whether the second text of a pair has a segment number of its own."""
-        return self._pair.types[3] != self._pair.types[1]
+        return self._pair.tells_texts_apart
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """Return each text's ids, special tokens included."""
@@ -119,14 +109,11 @@ class Tokenizer:
         unique = list(dict.fromkeys(text for pair in pairs for text in pair))
         plain = dict(zip(unique, self.encode_plain(unique), strict=True))
         room = None if max_length is None else max(max_length - self.pair_special_count, 0)
-        return [self.wrap_pair(*_shortened(plain[first], plain[second], room)) for first, second in pairs]
+        return [self.wrap_pair(*shortened_pair(plain[first], plain[second], room)) for first, second in pairs]
 
     def wrap_pair(self, first: Sequence[int], second: Sequence[int]) -> tuple[list[int], list[int]]:
         """Put the special tokens of a pair around and between ids; return all ids and their segment numbers."""
-        frame = self._pair
-        before, one, between, two, after = frame.types
-        ids = [*frame.before, *first, *frame.between, *second, *frame.after]
-        return ids, [*before, *[one] * len(first), *between, *[two] * len(second), *after]
+        return self._pair.wrap(first, second)
 
     def encode_with_offsets(self, text: str) -> Inspected:
         """Return one text's ids, tokens, character offsets and which of them are special."""
@@ -152,7 +139,7 @@ class Tokenizer:
         if max_length is not None:
             settings = {**settings, "model_max_length": max_length}
         files = {
-            "tokenizer.json": _renamed(json.loads(self._inner.to_str()), {}),
+            "tokenizer.json": unshielded(json.loads(self._inner.to_str())),
             "tokenizer_config.json": settings,
             "special_tokens_map.json": self._roles,
         }
@@ -171,64 +158,6 @@ class Tokenizer:
         return encodings
 
 
-def _special_ids(files: TokenizerFiles) -> dict[str, int]:
-    """Return the id of every special token, by its name."""
-    model, added = files.data["model"], files.data.get("added_tokens") or []
-    names = {*files.roles.values(), *files.hidden, *(token["content"] for token in added if token.get("special"))}
-    vocabulary = model["vocab"]
-    if isinstance(vocabulary, list):
-        unknown = model.get("unk_id")
-        names |= {vocabulary[unknown][0]} if isinstance(unknown, int) else set()
-        ids = {entry[0]: number for number, entry in enumerate(vocabulary) if entry[0] in names}
-    else:
-        ids = {name: vocabulary[name] for name in names if name in vocabulary}
-    return {**ids, **{token["content"]: token["id"] for token in added if token["content"] in names}}
-
-
-def _shielded(files: TokenizerFiles, special: dict[str, int]) -> tokenizers.Tokenizer:
-    """Build a tokenizer in which no text can become a special token, and which neither pads nor truncates."""
-    data = {**files.data, "padding": None, "truncation": None}
-    if data["model"].get("type") == "Unigram" or isinstance(data["model"]["vocab"], list):
-        return _built(_renamed(data, {name: SHIELD + name for name in special}), files.where)
-    tokenizer = _built(data, files.where)
-    leaking = {name for name in special if name != data["model"].get("unk_token") and _leaks(tokenizer, name, special[name])}
-    return _built(_renamed(data, {name: SHIELD + name for name in leaking}), files.where) if leaking else tokenizer
-
-
-def _leaks(tokenizer: tokenizers.Tokenizer, name: str, number: int) -> bool:
-    typed = (name, f"a {name} a", f"a{name}a")
-    return any(number in encoding.ids for encoding in tokenizer.encode_batch_fast(list(typed), add_special_tokens=False))
-
-
-def _built(data: dict[str, Any], where: str) -> tokenizers.Tokenizer:
-    try:
-        tokenizer = tokenizers.Tokenizer.from_str(json.dumps(data, ensure_ascii=False))
-        tokenizer.encode_special_tokens = True  # the library's words for: special tokens inside a text are ordinary text
-        tokenizer.encode("a")
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:  # the Rust library raises plain Exception, and panics as BaseException
-        raise FolderError(f"{where}: the tokenizers library cannot build it ({error})") from error
-    return tokenizer
-
-
-def _renamed(data: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
-    """Rename tokens in a tokenizer.json's vocabulary and added tokens; without names, take every shield off."""
-
-    def new(token: str) -> str:
-        return names.get(token, token) if names else token.removeprefix(SHIELD)
-
-    model = data["model"]
-    vocabulary = model["vocab"]
-    renamed: Collection[Any]
-    if isinstance(vocabulary, list):
-        renamed = [[new(token), score] for token, score in vocabulary]
-    else:
-        renamed = {new(token): number for token, number in vocabulary.items()}
-    added = [{**token, "content": new(token["content"])} for token in data.get("added_tokens") or []]
-    return {**data, "model": {**model, "vocab": renamed}, "added_tokens": added}
-
-
 def _max_length(settings: dict[str, Any]) -> int | None:
     length = settings.get("model_max_length")
     return int(length) if isinstance(length, int | float) and 0 < length < _NO_LIMIT else None
@@ -236,28 +165,3 @@ def _max_length(settings: dict[str, Any]) -> int | None:
 
 def _leading_special(ids: list[int], mask: list[int]) -> list[int]:
     return ids[: mask.index(0)] if 0 in mask else ids
-
-
-def _pair_frame(tokenizer: tokenizers.Tokenizer, where: str) -> PairFrame:
-    """Learn from one pair of texts what the tokenizer puts around a pair."""
-    pair = tokenizer.encode("a", "a")
-    owners = pair.sequence_ids
-    if 0 not in owners or 1 not in owners:
-        raise FolderError(f"{where}: the letter a has no token, so the special tokens around a text cannot be learnt")
-    first, second = owners.index(0), owners.index(1)
-    first_end, second_end = first + owners.count(0), second + owners.count(1)
-    ids, types = pair.ids, pair.type_ids
-    around = (types[:first], types[first], types[first_end:second], types[second], types[second_end:])
-    return PairFrame(ids[:first], ids[first_end:second], ids[second_end:], around)
-
-
-def _shortened(first: list[int], second: list[int], room: int | None) -> tuple[list[int], list[int]]:
-    """Cut the longer text first, then both alike, until both fit."""
-    if room is None or len(first) + len(second) <= room:
-        return first, second
-    short, long = sorted((len(first), len(second)))
-    long = max(short, room - short) if short <= room else short
-    if short + long > room:
-        short, long = room // 2, room - room // 2
-    keep_first, keep_second = (long, short) if len(first) > len(second) else (short, long)
-    return first[:keep_first], second[:keep_second]

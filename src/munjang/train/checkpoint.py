@@ -16,7 +16,7 @@ from typing import Any
 from torch import Tensor
 
 from munjang.errors import DamagedFile
-from munjang.train.durable import check_folder, clear_partial, sha256_of, write_file, write_folder
+from munjang.train.durable import check_folder, clear_partial, sha256_of, write_file, write_folder, write_text
 from munjang.train.log import TrainingLog
 
 _CHECKSUM = ".sha256"
@@ -99,8 +99,7 @@ class Checkpoints:
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self._best_path(stage, step)
         write_file(path, lambda draft: _save_tensors(draft, weights))
-        checksum = sha256_of(path)
-        write_file(path.with_suffix(_CHECKSUM), lambda draft: _write_text(draft, checksum))
+        write_text(path.with_suffix(_CHECKSUM), sha256_of(path))
 
     def load_best(self, stage: int, step: int) -> dict[str, Tensor]:
         """Return the weights that `save_best` kept."""
@@ -135,10 +134,6 @@ def _load_tensors(path: Path) -> dict[str, Tensor]:
     except (SafetensorError, OSError) as error:
         raise DamagedFile(f"{path}: cannot be read ({error})\n  restore it, or train again") from None
     return found
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="ascii")
 
 
 def _read_json(path: Path) -> Any:

@@ -57,6 +57,15 @@ def write_file(target: Path, fill: Callable[[Path], None]) -> None:
         draft.unlink(missing_ok=True)
 
 
+def write_text(target: Path, text: str) -> None:
+    """Make the text file `target` in one step."""
+
+    def fill(draft: Path) -> None:
+        draft.write_text(text, encoding="utf-8")
+
+    write_file(target, fill)
+
+
 def _told(error: OSError | SafetensorError, target: Path) -> OSError | MunjangError:
     """Return the error in our words where we have some."""
     if is_full(error):

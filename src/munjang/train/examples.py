@@ -7,7 +7,6 @@ pairs. A broken line is an error that names it; with skip_bad it is left out and
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,11 +30,10 @@ from munjang.evaluate.datasets import (
     read_text_pairs,
     read_triplets,
 )
-from munjang.text.readers import read_rows
-from munjang.text.rows import BadLines
 from munjang.train.parallel import read_parallel_pairs
 from munjang.train.plain_text import read_plain_texts
 from munjang.train.row_filter import wanted_rows
+from munjang.train.several_negatives import read_several_negatives
 
 if TYPE_CHECKING:
     from munjang.train.objectives import DataShape
@@ -243,39 +241,6 @@ def _kind(source: DataSource) -> Kind | None:
 
 
 def _several_negatives(source: DataSource) -> ExampleSet:
-    """Read rows of anchor, positive and negatives, with a teacher's scores where the source names them."""
-    scores = source.scores or ()
-    if source.scores is not None and (len(source.texts) < 3 or len(scores) not in (len(source.texts) - 1, len(source.texts) - 2)):
-        raise UsageError(
-            f"{source.path}: scores names {len(scores)} columns for {len(source.texts)} texts, expected texts with a query, a positive and "
-            "negatives, and one score for each text after the first (or one margin for each negative)"
-        )
-    bad = BadLines(keep=1_000_000) if source.skip_bad else None
-    made = []
-    for row in read_rows(source.path, bad=bad):
-        try:
-            texts = tuple(_sentence(row.values, name, row.where) for name in source.texts)
-            made.append(Example(texts, None, row.where, scores=tuple(_number(row.values, name, row.where) for name in scores)))
-        except InputError as error:
-            if bad is None:
-                raise
-            bad.add(row.where, error)
-    kind: Label | None = "margins" if scores else None
-    return ExampleSet(tuple(made), kind, Path(source.path).name, skipped=tuple(bad.first) if bad else ())
-
-
-def _sentence(values: Mapping[str, object], name: str, where: str) -> str:
-    value = values.get(name)
-    if not isinstance(value, str) or not value.strip():
-        raise InputError(f"{where}: {name} is empty or missing, expected a sentence; columns are {', '.join(values)}")
-    return value.strip()
-
-
-def _number(values: Mapping[str, object], name: str, where: str) -> float:
-    try:
-        number = float(str(values.get(name)))
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise InputError(f"{where}: {name} is {shown(str(values.get(name)))}, expected a number; columns are {', '.join(values)}")
-    return number
+    found = read_several_negatives(source.path, texts=source.texts, scores=source.scores, skip_bad=source.skip_bad)
+    made = tuple(Example(row.texts, None, row.where, scores=row.scores) for row in found.rows)
+    return ExampleSet(made, "margins" if source.scores else None, Path(source.path).name, skipped=found.skipped)

@@ -2,6 +2,7 @@
 
 In: a file, or the mapping that TOML gives. Out: `Recipe`, with every path made relative to the recipe's own folder. An unknown key is
 refused with the nearest known one; a wrong type or range is refused with its place. `differences` says how two recipes differ, to resume.
+Tables that name files are `recipe_files`'s, values set from outside `override`'s.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from typing import Any, Literal, TypeAlias
 
 from munjang.engine.modules import Activation, Pooling
 from munjang.errors import InputError, UsageError, shown
-from munjang.train.adapt.registry import TEXT_OBJECTIVES
 from munjang.train.distill.teacher import TeacherRecipe
 from munjang.train.examples import DataSource
 from munjang.train.objectives.settings import read_settings, refuse_unless
+from munjang.train.override import override_value
+from munjang.train.recipe_files import as_plain, folder_or_name, read_source, read_teacher
 from munjang.train.sampling import Mix
 from munjang.train.scratch import ScratchRecipe
 
@@ -103,19 +105,25 @@ class StageRecipe:
         refuse_unless(self.patience is None or self.dev is not None, f"{where}: patience needs a dev file")
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """A whole training. `kind` is "sentence" for an encoder of sentences, "cross" for a cross-encoder."""
+@dataclass(frozen=True, kw_only=True)
+class TopKeys:
+    """The keys of a recipe beside its tables."""
 
     output: str
-    model: ModelRecipe
-    stages: tuple[StageRecipe, ...]
     kind: Kind = "sentence"
     seed: int = 42
     precision: Literal["float32", "bf16"] = "float32"
     checkpoint_every: int = 500
     language: str | None = None
     license: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe(TopKeys):
+    """A whole training. `kind` is "sentence" for an encoder of sentences, "cross" for a cross-encoder."""
+
+    model: ModelRecipe
+    stages: tuple[StageRecipe, ...]
 
     def __post_init__(self) -> None:
         refuse_unless(len(self.stages) > 0, "the recipe has no [[stage]], expected one or more")
@@ -151,7 +159,7 @@ def read_recipe(path: Path | str, *, overrides: Mapping[str, object] | None = No
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: is not TOML: {error}") from None
     for key, value in (overrides or {}).items():
-        _override(values, key, value)
+        override_value(values, key, value)
     return make_recipe(values, folder=path.parent, where=path.name)
 
 
@@ -168,21 +176,8 @@ def make_recipe(values: Mapping[str, Any], *, folder: Path = Path(), where: str 
         raise UsageError(f"{where}: output is missing, expected the folder that the model is saved to")
     made_model = _model(model, folder, where)
     made_stages = tuple(_stage(stage, folder, f"{where}: stage {number}") for number, stage in enumerate(stages, 1))
-    rest = read_settings(_Top, top, where=where)
-    return Recipe(model=made_model, stages=made_stages, **(asdict(rest) | {"output": _path(folder, rest.output)}))
-
-
-@dataclass(frozen=True)
-class _Top:
-    """The keys beside the tables."""
-
-    output: str
-    kind: Kind = "sentence"
-    seed: int = 42
-    precision: Literal["float32", "bf16"] = "float32"
-    checkpoint_every: int = 500
-    language: str | None = None
-    license: str | None = None
+    rest = read_settings(TopKeys, top, where=where)
+    return Recipe(model=made_model, stages=made_stages, **(asdict(rest) | {"output": str(folder / rest.output)}))
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -200,7 +195,7 @@ def _model(values: Mapping[str, Any], folder: Path, where: str) -> ModelRecipe:
         if "base" not in rest:
             raise UsageError(f"{where}: model names neither base (a folder or a name) nor scratch (sizes), expected one of them")
         model = read_settings(ModelRecipe, rest, where=f"{where}: model")
-        return replace(model, base=_folder_or_name(folder, str(model.base)))
+        return replace(model, base=folder_or_name(folder, str(model.base)))
     if "base" in rest:
         raise UsageError(f"{where}: model names both base and scratch, expected one of them")
     # a placeholder satisfies the check of ModelRecipe until the sizes are in
@@ -212,16 +207,17 @@ def _stage(values: Any, folder: Path, where: str) -> StageRecipe:
     if not isinstance(values, Mapping):
         raise UsageError(f"{where} is {shown(str(values))}, expected a table")
     rest = dict(values)
-    data, dev, test = rest.pop("data", []), rest.pop("dev", None), rest.pop("test", None)
-    teacher = _teacher(rest.pop("teacher", None), folder, f"{where}, teacher")
+    data, dev, test, teacher = rest.pop("data", []), rest.pop("dev", None), rest.pop("test", None), rest.pop("teacher", None)
+    made_teacher = None if teacher is None else read_teacher(teacher, folder, f"{where}, teacher")
     listed = [data] if isinstance(data, Mapping) else data
-    made = tuple(_source(item, folder, f"{where}, data {number}") for number, item in enumerate(listed, 1))
-    held, last = (None if part is None else _source(part, folder, f"{where}, {name}") for name, part in (("dev", dev), ("test", test)))
-    made = tuple(_as_plain(source, rest.get("objective")) for source in made)
-    if not made:
+    sources = [read_source(item, folder, f"{where}, data {number}") for number, item in enumerate(listed, 1)]
+    made_dev = None if dev is None else read_source(dev, folder, f"{where}, dev")
+    made_test = None if test is None else read_source(test, folder, f"{where}, test")
+    if not sources:
         raise UsageError(f"{where}: has no data, expected one [[stage.data]] or more")
+    made_data = tuple(as_plain(source, rest.get("objective")) for source in sources)
     plain = read_settings(_StageValues, rest, where=where)
-    return StageRecipe(data=made, dev=held, test=last, teacher=teacher, **{key: getattr(plain, key) for key in rest})
+    return StageRecipe(data=made_data, dev=made_dev, test=made_test, teacher=made_teacher, **{key: getattr(plain, key) for key in rest})
 
 
 @dataclass(frozen=True)
@@ -230,59 +226,6 @@ class _StageValues(StageRecipe):
 
     def __post_init__(self) -> None:
         """Checks wait until the data is there."""
-
-
-def _source(values: Any, folder: Path, where: str) -> DataSource:
-    if not isinstance(values, Mapping) or not isinstance(values.get("path"), str):
-        raise UsageError(f"{where}: path is missing, expected a data file")
-    source = read_settings(DataSource, values, where=where)
-    refuse_unless(source.limit is None or source.limit >= 1, f"{where}: limit must be 1 or more")
-    return replace(source, path=_path(folder, source.path))
-
-
-def _teacher(values: Any, folder: Path, where: str) -> TeacherRecipe | None:
-    """Return the teacher in a table, or in the bare name of its model."""
-    if values is None:
-        return None
-    table = {"model": values} if isinstance(values, str) else values
-    if not isinstance(table, Mapping) or not isinstance(table.get("model"), str):
-        raise UsageError(f"{where}: model is missing, expected the teacher's folder or name")
-    made = read_settings(TeacherRecipe, table, where=where)
-    cache = None if made.cache is None else _path(folder, made.cache)
-    return replace(made, model=_folder_or_name(folder, made.model), cache=cache)
-
-
-def _folder_or_name(folder: Path, written: str) -> str:
-    """Return the path of a folder beside the recipe, or else the name, which the registry may know."""
-    beside = folder / written
-    return str(beside) if beside.is_dir() else written
-
-
-def _as_plain(source: DataSource, objective: object) -> DataSource:
-    """Read a file as plain text where its objective learns from nothing else."""
-    is_plain = source.kind is None and (source.objective or objective) in TEXT_OBJECTIVES
-    return replace(source, kind="plain") if is_plain else source
-
-
-def _path(folder: Path, written: str) -> str:
-    return str(folder / written)
-
-
-def _override(values: dict[str, Any], key: str, value: object) -> None:
-    *steps, last = key.split(".")
-    at: Any = values
-    for step in steps:
-        if isinstance(at, list):
-            if not step.isdigit() or int(step) >= len(at):
-                raise UsageError(f"override {shown(key)}: there is no {shown(step)} among {len(at)} tables")
-            at = at[int(step)]
-        else:
-            at = at.setdefault(step, {})
-        if not isinstance(at, dict | list):
-            raise UsageError(f"override {shown(key)}: {shown(step)} is {shown(str(at))}, expected a table")
-    if not isinstance(at, dict):
-        raise UsageError(f"override {shown(key)}: expected the number of a table and one of its keys, such as stage.0.epochs")
-    at[last] = value
 
 
 def _flat(values: Any, prefix: str = "") -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from munjang.engine.backbone import FAMILIES
+from munjang.engine.families import FAMILIES
 from munjang.engine.modules import TransformerModule
 from munjang.errors import FolderError, UsageError, shown
 from munjang.models.compress.parts import ModelParts, read_parts, write_parts
@@ -34,7 +34,7 @@ def keep_layers_of(parts: ModelParts, layers: Sequence[int]) -> ModelParts:
     if family not in FAMILIES:
         raise FolderError(f"{base.folder / 'config.json'}: model_type {shown(family)} is unknown; known are {', '.join(FAMILIES)}")
     names = FAMILIES[family]
-    count_name = names.config_names[0]
+    count_name = names.layers_key
     count = int(base.config[count_name])
     if not layers or list(layers) != sorted(set(layers)) or layers[0] < 0 or layers[-1] >= count:
         listed = ", ".join(map(str, layers))

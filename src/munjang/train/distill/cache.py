@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from munjang.errors import InputError
 from munjang.limits import LIMITS
-from munjang.train.durable import clear_partial, sha256_of, write_file
+from munjang.train.durable import clear_partial, sha256_of, write_file, write_text
 from munjang.types import Encoder, Vectors
 
 SECONDS_BETWEEN_NEWS = 30.0
@@ -105,14 +105,9 @@ def kept_array(path: Path, make: Callable[[], Vectors]) -> Vectors:
 
     _checksum_file(path).unlink(missing_ok=True)
     write_file(path, fill)
-    checksum = sha256_of(path)
-    write_file(_checksum_file(path), lambda draft: _write_text(draft, checksum + "\n"))
+    write_text(_checksum_file(path), sha256_of(path) + "\n")
     mapped: Vectors = np.load(path, mmap_mode="r", allow_pickle=False)
     return mapped
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="ascii")
 
 
 def _checksum_file(path: Path) -> Path:

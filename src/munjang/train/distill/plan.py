@@ -87,7 +87,7 @@ def plan_recipe(options: DistillOptions) -> Recipe:
         patience=how.patience,
     )
     model = _model(options)
-    return Recipe(options.output, model, (stage,), seed=how.seed, checkpoint_every=how.checkpoint_every)
+    return Recipe(output=options.output, model=model, stages=(stage,), seed=how.seed, checkpoint_every=how.checkpoint_every)
 
 
 def _model(options: DistillOptions) -> ModelRecipe:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import tempfile
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from munjang.train.distill.lessons import prepare_lessons
 from munjang.train.distill.measure import Measure, Trio, measure_distillation
 from munjang.train.distill.plan import DistillOptions, plan_recipe
 from munjang.train.distill.teacher import PromptedEncoder, load_teacher
-from munjang.train.durable import write_file
+from munjang.train.durable import write_text
 from munjang.train.examples import ExampleSet, read_examples
 from munjang.train.finish import TrainResult, run, save_encoder
 from munjang.train.loop import TRAINING
@@ -56,7 +55,7 @@ def run_distillation(options: DistillOptions, *, resume: bool = False, progress:
         return DistillResult(result, ())
     made = DistillResult(result, tuple(_measures(recipe, options, dev)))
     text = json.dumps(made.to_json(), ensure_ascii=False, indent=1) + "\n"
-    write_file(result.output / REPORT, partial(_write, text))
+    write_text(result.output / REPORT, text)
     return made
 
 
@@ -83,7 +82,3 @@ def _measures(recipe: Recipe, options: DistillOptions, dev: _DevFiles) -> list[M
         after = PromptedEncoder(SentenceEncoder.load(recipe.output))
         trio = Trio(load_teacher(options.teacher), before, after, lessons.target)
         return measure_distillation(trio, learnt=learnt[0], parallel=dev.parallel, sts=dev.sts, seed=recipe.seed)
-
-
-def _write(text: str, path: Path) -> None:
-    path.write_text(text, encoding="utf-8")
