@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from munjang.errors import UsageError
-from munjang.vectors import within
+from munjang.vectors import coarse, within
 from munjang.vectors.within import visit_pairs_within
 
 
@@ -39,6 +39,19 @@ def test_every_pair_is_visited_once(monkeypatch, smallest, threads, spread):
     assert sure <= pairs.keys() <= possible
     a, b = np.array(list(pairs)).T
     np.testing.assert_allclose(list(pairs.values()), scores[a, b], atol=1e-6)
+
+
+def test_rows_that_bytes_describe_badly_are_not_lost(monkeypatch):
+    """Few pairs, so that the first pass decides; two rows of the last block have a number that is too large for their bytes."""
+    monkeypatch.setattr(within, "SMALLEST", 1)
+    random = np.random.default_rng(3)
+    rows = random.standard_normal((40 * coarse.ROWS, 24)).astype(np.float32)
+    rows[-3, 5] += 9
+    rows[-2] = rows[-3] + 0.3 * random.standard_normal(24)
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    exact = float(unit[-3] @ unit[-2])
+    pairs = found(unit, exact - 1e-4, threads=1)
+    assert pairs[len(unit) - 3, len(unit) - 2] == pytest.approx(exact, abs=1e-6)
 
 
 def test_no_rows_have_no_pairs():

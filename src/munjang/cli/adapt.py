@@ -41,6 +41,9 @@ def adapt(
     share: Annotated[float | None, typer.Option(help="Of the pieces that are hidden (mlm, 0.15) or deleted (tsdae, 0.6).")] = None,
     whole_words: Annotated[bool, typer.Option("--whole-words", help="Hide whole words (mlm).")] = False,
     max_length: Annotated[int | None, typer.Option(min=3, help="Cut texts at so many tokens; the model keeps it.")] = None,
+    dropout: Annotated[
+        float | None, typer.Option(min=0.0, max=0.9, help="Of the model while it learns; without it 0.1 for simcse, else the model's own.")
+    ] = None,
     epochs: Annotated[int, typer.Option(min=1, help="Times through the text.")] = 1,
     steps: Annotated[int | None, typer.Option(min=1, help="Stop after so many steps.")] = None,
     batch_size: Annotated[int | None, typer.Option(min=1, help="Texts of a step; without it, the method's own.")] = None,
@@ -80,6 +83,7 @@ def adapt(
         settings=settings,
         extend_vocabulary=extend_vocabulary,
         max_length=max_length,
+        dropout=dropout,
         epochs=epochs,
         steps=steps,
         batch_size=batch_size,

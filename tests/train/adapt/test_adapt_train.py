@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from tests.train.conftest import sentence_pairs
 
 from munjang.errors import UsageError
 from munjang.train import load, train
+from munjang.train.adapt.run import AdaptPlan, adapt_model
 from munjang.train.durable import sha256_of
 from munjang.train.examples import DataSource, read_examples
 from munjang.train.plain_text import read_plain_texts
@@ -111,3 +114,16 @@ def test_columns_rows_and_sentences_of_a_file(tmp_path: Path) -> None:
     assert ([text for text, _ in both.texts], both.repeated) == (["A law", rows[0]["text"], rows[1]["text"]], 1)
     cut = read_examples(DataSource(str(path), kind="sentences"))
     assert [example.texts for example in cut.examples] == [("It rained all day.",), ("We stayed in.",), ("Nothing else happened!",)]
+
+
+def test_simcse_gives_a_model_without_dropout_the_dropout_that_it_needs(domain_file: Path, tiny_bert_folder: Path, tmp_path: Path) -> None:
+    base = tmp_path / "still"
+    shutil.copytree(tiny_bert_folder, base)
+    config = json.loads((base / "config.json").read_text(encoding="utf-8"))
+    still = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    (base / "config.json").write_text(json.dumps(config | still), encoding="utf-8")
+    plan = AdaptPlan((DataSource(path=str(domain_file), kind="plain"),), str(tmp_path / "out"), str(base), "simcse", steps=1, batch_size=4)
+    assert adapt_model(plan).result.log.steps[0].loss > 0
+    assert plan.recipe().model.dropout == 0.1
+    assert replace(plan, dropout=0.3).recipe().model.dropout == 0.3
+    assert replace(plan, method="mlm").recipe().model.dropout is None

@@ -28,6 +28,8 @@ Method: TypeAlias = Literal["mlm", "tsdae", "simcse"]
 LEARNING_RATES: dict[Method, float] = {"mlm": 5e-5, "tsdae": 3e-5, "simcse": 1e-5}
 BATCH_SIZES: dict[Method, int] = {"mlm": 16, "tsdae": 8, "simcse": 64}
 """Where the plan says none; those of the papers, but for mlm's, which is fine-tuning's usual one."""
+DROPOUTS: dict[Method, float] = {"simcse": 0.1}
+"""Where the plan says none and the model's own will not do: two passes of simcse differ by dropout alone."""
 FACTS = "adaptation.json"
 
 
@@ -42,6 +44,7 @@ class AdaptPlan:
     settings: Mapping[str, object] = field(default_factory=dict)
     extend_vocabulary: int | None = None
     max_length: int | None = None
+    dropout: float | None = None
     epochs: int = 1
     steps: int | None = None
     batch_size: int | None = None
@@ -66,7 +69,8 @@ class AdaptPlan:
             evaluate_every=self.evaluate_every,
         )
         base = str(resolve(self.model).path)
-        model = ModelRecipe(base=base, max_length=self.max_length, extend_vocabulary=self.extend_vocabulary)
+        dropout = DROPOUTS.get(self.method) if self.dropout is None else self.dropout
+        model = ModelRecipe(base=base, max_length=self.max_length, dropout=dropout, extend_vocabulary=self.extend_vocabulary)
         return Recipe(output=self.output, model=model, stages=(stage,), seed=self.seed, checkpoint_every=self.checkpoint_every)
 
 
