@@ -7,6 +7,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from munjang.errors import UsageError
+from munjang.vectors import compressed
 from munjang.vectors.compressed import hamming, top_k_binary, top_k_int8
 from munjang.vectors.quantize import dequantize, quantize, ranges_of
 from munjang.vectors.similarity import normalize
@@ -30,7 +31,7 @@ def recall(indices: np.ndarray) -> float:
     return float(np.mean([len(set(found) & set(wanted)) / K for found, wanted in zip(indices, exact, strict=True)]))
 
 
-@pytest.mark.parametrize("dimension", [3, 64, 100, 384])
+@pytest.mark.parametrize("dimension", [3, 64, 65, 100, 384])
 def test_hamming_equals_scipy(dimension: int) -> None:
     a, b = (np.random.default_rng(seed).standard_normal((n, dimension)) for seed, n in ((0, 7), (1, 23)))
     expected = np.rint(cdist(a > 0, b > 0, "hamming") * dimension)
@@ -135,7 +136,7 @@ def test_fetched_rows_of_another_shape_are_refused() -> None:
     bits = quantize(CORPUS[:9], "ubinary")
     with pytest.raises(UsageError, match=r"rescore_vectors: found shape \(1, 256\) for 9 rows"):
         top_k_binary(QUERIES[:1], bits, k=9, rescore_vectors=lambda wanted: CORPUS[:1])
-    with pytest.raises(UsageError, match="k is 0"):
+    with pytest.raises(UsageError, match="k is 0 and multiplier is 4"):
         top_k_binary(QUERIES[:1], bits, k=0)
     with pytest.raises(UsageError, match="int8 or uint8"):
         top_k_int8(QUERIES[:1], np.zeros((1, 2, 3), dtype=np.int8), k=1)
@@ -148,3 +149,16 @@ def test_without_better_vectors_the_score_is_that_of_the_bits_as_a_unit_vector(m
     signs = np.where(CORPUS > 0, 1, -1).astype(np.float32) / np.float32(16)  # √256
     scores, _ = top_k_binary(QUERIES, quantize(CORPUS, "ubinary"), k=K, multiplier=300, metric=metric)
     np.testing.assert_allclose(scores, top_k(QUERIES, signs, k=K, metric=metric)[0], rtol=1e-4, atol=1e-5)
+
+
+def test_one_dimension_has_signs_of_length_one() -> None:
+    assert top_k_binary([[3.0]], quantize(np.array([[-1.0], [1.0]]), "ubinary"), k=2, metric="dot")[0].tolist() == [[3, -3]]
+
+
+def test_however_few_numbers_are_fetched_at_once_the_answer_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    bits = quantize(CORPUS, "ubinary")
+    expected = top_k_binary(QUERIES, bits, k=K, rescore_vectors=CORPUS)
+    monkeypatch.setattr(compressed, "_RESCORED", 1)
+    found = top_k_binary(QUERIES, bits, k=K, rescore_vectors=CORPUS)
+    assert np.array_equal(found[1], expected[1])
+    np.testing.assert_allclose(found[0], expected[0], atol=1e-6)

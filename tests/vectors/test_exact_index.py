@@ -10,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from munjang.errors import InputError, UsageError
-from munjang.vectors import coarse, exact_index, int8_product
+from munjang.vectors import coarse, exact_index, int8_product, sifting
+from munjang.vectors.best import LARGEST_INDEX
 from munjang.vectors.exact_index import ExactIndex
 from munjang.vectors.similarity import prepared, similarity
 from munjang.vectors.topk import top_k
@@ -84,6 +85,146 @@ def test_no_pair_scores_beyond_its_bound(seed: int, d: int, tail: float, shift: 
     assert (products[row, query] > asked.least(floor, rows, 0)[query])[exact > floor[query]].all()
 
 
+WHOLE_NUMBERS = {
+    "even": lambda random: random.integers(-9, 10, (400, 6)),
+    "getting better": lambda random: np.sort(random.integers(-9, 10, (400, 6)), axis=0),
+    "of few distinct rows": lambda random: random.integers(-9, 10, (5, 6))[random.integers(0, 5, 400)],
+    "with rare outliers": lambda random: np.where(random.random((400, 6)) < 0.01, 500, random.integers(-9, 10, (400, 6))),
+    "with one crowded block": lambda random: np.where(np.arange(400)[:, None] // 32 == 3, 7, 1) * random.integers(-9, 10, (400, 6)),
+}
+
+
+def small_blocks(patch: pytest.MonkeyPatch, *, crowded: float, rounding: float = 1) -> list[int]:
+    """Make blocks of 32 rows and return a list that grows by the start of each block that is scored by a product, which rounds badly."""
+    for module in (coarse, sifting):
+        patch.setattr(module, "ROWS", 32)
+    patch.setattr(coarse, "_SAMPLE", 40)
+    patch.setattr(sifting, "BLOCK", 50)
+    patch.setattr(sifting, "_CROWDED", crowded)
+    starts: list[int] = []
+    exact = sifting.Walk._scores
+
+    def scores(walk: sifting.Walk, start: int, count: int) -> np.ndarray:
+        starts.append(start)
+        return exact(walk, start, count) * np.float32(rounding)
+
+    patch.setattr(sifting.Walk, "_scores", scores)
+    return starts
+
+
+@pytest.mark.parametrize("crowded", [0, 1 / 32, 1], ids=["float32 blocks", "both ways", "pairs only"])
+@pytest.mark.parametrize("kind", WHOLE_NUMBERS)
+def test_whichever_way_a_block_goes_the_answer_is_that_of_a_sort(monkeypatch: pytest.MonkeyPatch, kind: str, crowded: float) -> None:
+    small_blocks(monkeypatch, crowded=crowded)
+    random = np.random.default_rng(11)
+    corpus, queries = WHOLE_NUMBERS[kind](random), random.integers(-9, 10, (7, 6))
+    every = queries @ corpus.T
+    order = np.argsort(-every, axis=1, kind="stable")
+    index = ExactIndex(corpus, metric="dot")
+    for k in (1, 5, 12, 16, 17, 30, 40, 100):  # around the half of a block, and more than a block
+        scores, indices = index.search(queries, k=k)
+        assert np.array_equal(indices, order[:, :k])
+        assert np.array_equal(scores, np.take_along_axis(every, indices, axis=1))
+
+
+@pytest.mark.parametrize("crowded", [0, 1 / 32, 1], ids=["float32 blocks", "both ways", "pairs only"])
+@pytest.mark.parametrize("kind", WHOLE_NUMBERS)
+def test_how_a_product_of_blocks_rounds_is_not_seen_in_the_scores(monkeypatch: pytest.MonkeyPatch, kind: str, crowded: float) -> None:
+    small_blocks(monkeypatch, crowded=crowded, rounding=1 + 1e-6)
+    random = np.random.default_rng(12)
+    corpus, queries = WHOLE_NUMBERS[kind](random), random.integers(-9, 10, (7, 6))
+    best_first = -np.sort(-(queries @ corpus.T), axis=1)
+    index = ExactIndex(corpus, metric="dot")
+    for k in (1, 5, 12, 16, 17, 30, 40, 100):
+        assert np.array_equal(index.search(queries, k=k)[0], best_first[:, :k])
+
+
+def test_one_crowded_block_is_enough_to_score_the_winners_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    starts = small_blocks(monkeypatch, crowded=1 / 32, rounding=1 + 1e-6)
+    corpus = np.zeros((400, 2), dtype=np.int64)
+    corpus[:3, 0], corpus[96:128, 0], corpus[300, 0] = 50, np.arange(100, 132), 200
+    scores, indices = ExactIndex(corpus, metric="dot").search([[1, 0]], k=3)
+    assert starts == [96]
+    assert scores.tolist() == [[200, 131, 130]]
+    assert indices.tolist() == [[300, 127, 126]]
+
+
+def test_a_query_without_survivors_does_not_take_those_of_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_blocks(monkeypatch, crowded=1)
+    corpus = np.zeros((400, 2), dtype=np.int64)
+    corpus[:32, 0], corpus[:32, 1], corpus[200:203, 1] = np.arange(100, 132), np.arange(32), [50, 70, 60]
+    scores, indices = ExactIndex(corpus, metric="dot").search([[1, 0], [0, 1]], k=2)
+    assert indices.tolist() == [[31, 30], [201, 202]]
+    assert scores.tolist() == [[131, 130], [70, 60]]
+
+
+def test_the_first_pass_is_given_up_after_many_crowded_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    starts = small_blocks(monkeypatch, crowded=-1)
+    corpus = np.arange(500)[:, None]
+    assert ExactIndex(corpus, metric="dot").search([[3]], k=4)[1].tolist() == [[499, 498, 497, 496]]
+    assert starts == [*range(0, 288, 32), 288, 338, 388, 438, 488]  # then in larger steps, each row once
+
+
+ROWS_AND_QUERIES = {
+    "one dimension": lambda random: (np.append(random.standard_normal(2998), [70, -90])[:, None], random.standard_normal((5, 1)) * 300),
+    "one dimension without outliers": lambda random: (random.uniform(-1, 1, (3000, 1)), random.standard_normal((5, 1))),
+    "far from zero": lambda random: (random.standard_normal((3000, 1)) + 1e5, random.standard_normal((5, 1))),
+    "rows near zero, their middle far away": lambda random: (np.append(random.random(2990) * 1e-7, np.full(10, 300))[:, None], np.eye(1)),
+    "two dimensions": lambda random: (random.standard_t(1, (3000, 2)), random.standard_t(1, (5, 2)) * 1e4),
+    "many dimensions": lambda random: (random.standard_t(1.5, (70, 3000)) - 0.2, random.standard_normal((5, 3000)) * 100),
+    "a query of zeros": lambda random: (random.standard_normal((50, 3)), np.zeros((1, 3))),
+}
+
+
+@pytest.mark.parametrize("kind", ROWS_AND_QUERIES)
+def test_bytes_and_what_is_left_over_are_the_vectors(kind: str) -> None:
+    corpus, queries = (part.astype(np.float32) for part in ROWS_AND_QUERIES[kind](np.random.default_rng(6)))
+    rows = coarse.coarse_rows(corpus, "dot")
+    asked = coarse.coarse_queries(queries, rows.steps)
+    centre, step = rows.steps.centre_D.astype(np.float64), rows.steps.step_D.astype(np.float64)
+    whole = rows.bytes_MD.astype(np.float64) - int8_product.ZERO
+    left = np.linalg.norm(corpus - centre - step * whole, axis=1)
+    assert (rows.error_M >= left).all()
+    for lengths, largest in (
+        (left, rows.error_J),
+        (np.linalg.norm(whole, axis=1), rows.whole_J),
+        (np.linalg.norm(corpus, axis=1), rows.length_J),
+    ):
+        assert all((lengths[at * coarse.ROWS : (at + 1) * coarse.ROWS] <= most).all() for at, most in enumerate(largest))
+    queries = queries.astype(np.float64)
+    scaled = asked.bytes_DN.T * asked.step_N[:, None]
+    np.testing.assert_allclose(asked.error_N, np.linalg.norm(queries * step - scaled, axis=1), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(asked.length_N, np.linalg.norm(queries, axis=1), rtol=1e-12)
+    np.testing.assert_allclose(asked.offset_N, queries @ centre, rtol=1e-12, atol=1e-12)
+
+
+def outlying(d: int, length: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows whose bytes are cut off, and queries in the direction of what is left over: the bound has nothing to spare."""
+    random = np.random.default_rng(d)
+    rows = random.standard_normal((10, d)).astype(np.float32)
+    rows[1:-1] *= np.float32(1e4)
+    steps = coarse._choose_steps(rows[[0, -1]])
+    over = rows - steps.centre_D
+    over -= np.clip(over, -127 * steps.step_D, 127 * steps.step_D)
+    return rows, (over[1:-1] / np.linalg.norm(over[1:-1], axis=1, keepdims=True) * length).astype(np.float32)
+
+
+@pytest.mark.parametrize("length", [0.01, 1, 1000])
+@pytest.mark.parametrize("d", [1, 2, 30, 4000])
+def test_the_bound_covers_what_float32_loses_where_it_has_nothing_to_spare(monkeypatch: pytest.MonkeyPatch, d: int, length: float) -> None:
+    monkeypatch.setattr(coarse, "_SAMPLE", 2)
+    corpus, queries = outlying(d, length)
+    rows = coarse.coarse_rows(corpus, "dot")
+    asked = coarse.coarse_queries(queries, rows.steps)
+    products = int8_product.product_with(asked.bytes_DN)(rows.bytes_MD)
+    query = np.arange(len(queries))
+    row = query + 1
+    exact = np.einsum("pd,pd->p", queries.astype(np.float64), corpus[row].astype(np.float64))
+    loss = d * 2.0**-24 * np.linalg.norm(queries, axis=1) * np.linalg.norm(corpus[row], axis=1)  # of a sum of d products, in any order
+    assert (asked.at_most(products[row, query], query, row, rows) >= exact + 2 * loss).all()
+    assert (products[row, query] > asked.least(np.float32(exact + loss), rows, 0)).all()
+
+
 def test_the_integer_product_is_exact() -> None:
     left = np.random.default_rng(0).integers(0, 256, (33, 70)).astype(np.uint8)
     right = np.random.default_rng(1).integers(-127, 128, (70, 21)).astype(np.int8)
@@ -117,12 +258,18 @@ def test_a_row_that_is_not_finite_is_named(value: float) -> None:
     corpus[2037, 2] = value
     with pytest.raises(InputError, match="corpus row 2037"):
         ExactIndex(corpus)
+    corpus[2040] = value
+    with pytest.raises(InputError, match="corpus row 2037"):
+        ExactIndex(corpus)
+    with pytest.raises(InputError, match="corpus row 0"):
+        ExactIndex(np.full((2500, 3), value, dtype=np.float32))
 
 
 def test_odd_requests_are_answered_or_refused_like_top_k() -> None:
     index = ExactIndex(sample(30))
     assert len(index) == 30
     assert index.search(sample(2), k=100)[1].shape == (2, 30)
+    assert ExactIndex(sample(1)).search(sample(2), k=3)[1].tolist() == [[0], [0]]
     assert index.search(sample(0), k=3)[1].shape == (0, 3)
     assert ExactIndex(sample(0)).search(sample(2), k=3)[1].shape == (2, 0)
     with pytest.raises(UsageError, match="k is 0"):
@@ -140,6 +287,9 @@ def test_corpora_that_are_no_rows_of_numbers_are_refused() -> None:
         ExactIndex(np.array([["a"]]))
     with pytest.raises(UsageError, match="metric 'l2' is unknown"):
         ExactIndex(sample(3), metric="l2")  # type: ignore[arg-type]
+    assert len(ExactIndex(np.zeros((LARGEST_INDEX, 0), dtype=np.float32))) == LARGEST_INDEX
+    with pytest.raises(UsageError, match="at most 4,294,967,295 rows"):
+        ExactIndex(np.zeros((LARGEST_INDEX + 1, 0), dtype=np.float32))
     assert ExactIndex(np.zeros((9, 0), dtype=np.float32)).search(np.zeros((1, 0)), k=2)[1].tolist() == [[0, 1]]
 
 
@@ -150,3 +300,12 @@ def test_a_floor_that_nothing_has_set_lets_every_row_through_and_an_endless_one_
     passed = products > asked.least(np.float32([-np.inf, np.inf]), rows, 0)
     assert passed[:, 0].all()
     assert not passed[:, 1].any()
+
+
+def test_an_unset_floor_lets_the_least_product_of_very_many_dimensions_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coarse, "_SAMPLE", 2)
+    rows = coarse.coarse_rows(np.repeat(np.float32([[1], [-1000], [-1]]), 100_000, axis=1), "dot")
+    asked = coarse.coarse_queries(np.ones((1, 100_000), dtype=np.float32), rows.steps)
+    products = int8_product.product_with(asked.bytes_DN)(rows.bytes_MD)
+    assert products[1, 0] == -127 * 127 * 100_000
+    assert (products > asked.least(np.float32([-np.inf]), rows, 0)).all()

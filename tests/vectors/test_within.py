@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from munjang.errors import UsageError
-from munjang.vectors import coarse, within
+from munjang.vectors import coarse, int8_product, within
 from munjang.vectors.within import visit_pairs_within
 
 
@@ -52,6 +52,55 @@ def test_rows_that_bytes_describe_badly_are_not_lost(monkeypatch):
     exact = float(unit[-3] @ unit[-2])
     pairs = found(unit, exact - 1e-4, threads=1)
     assert pairs[len(unit) - 3, len(unit) - 2] == pytest.approx(exact, abs=1e-6)
+
+
+@pytest.mark.parametrize("crowded", [0, 1 / 32, 1], ids=["float32 blocks", "both ways", "pairs only"])
+@pytest.mark.parametrize("threshold", [-0.5, 0.3, 0.9])
+def test_whichever_way_a_block_goes_the_pairs_are_those_of_the_whole_matrix(monkeypatch, threshold, crowded):
+    for module in (coarse, within):
+        monkeypatch.setattr(module, "ROWS", 64)
+    for name, value in (("SMALLEST", 1), ("_GROUP", 48), ("_PAIRS", 7), ("_CROWDED", crowded)):
+        monkeypatch.setattr(within, name, value)
+    monkeypatch.setattr(coarse, "_SAMPLE", 40)
+    random = np.random.default_rng(5)
+    rows = random.standard_normal((300, 8)) + 0.7
+    rows[random.integers(0, 300, 30), random.integers(0, 8, 30)] += 20  # too large for their bytes
+    unit = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    scores = np.triu(unit @ unit.T, 1) + np.tril(np.full((300, 300), -2))
+    pairs = found(unit, threshold, threads=1)
+    assert set(zip(*np.nonzero(scores >= threshold + 1e-5), strict=True)) <= pairs.keys()
+    assert pairs.keys() <= set(zip(*np.nonzero(scores >= threshold - 1e-5), strict=True))
+
+
+def test_without_an_exact_product_there_is_no_first_pass(monkeypatch):
+    monkeypatch.setattr(within, "SMALLEST", 1)
+    monkeypatch.setattr(within, "available", lambda: False)
+    monkeypatch.setattr(within, "product_with", lambda right: lambda left: np.full((len(left), right.shape[1]), -(2**30), dtype=np.int32))
+    assert found(np.eye(3, dtype=np.float32)[[0, 1, 0]], 0.9) == {(0, 2): 1.0}
+
+
+def saturating(right):
+    """Multiply as processors without VNNI do: neighbouring products are added in 16 bits."""
+
+    def product(left):
+        twos = left.astype(np.int64)[:, :, None] * right
+        sums = np.clip(twos[:, ::2] + twos[:, 1::2], -(2**15), 2**15 - 1).sum(axis=1)
+        return (sums - int8_product.ZERO * right.astype(np.int64).sum(axis=0)).astype(np.int32)
+
+    return product
+
+
+def test_a_product_that_saturates_is_not_available_and_one_that_does_not_is(monkeypatch):
+    tried = int8_product.available.__wrapped__  # the answer is kept, so ask behind it
+    monkeypatch.setattr(int8_product, "product_with", lambda right: lambda left: (left.astype(int) - int8_product.ZERO) @ right.astype(int))
+    assert tried() is True
+    monkeypatch.setattr(int8_product, "product_with", saturating)
+    assert tried() is False
+
+
+def test_rows_without_numbers_have_a_cosine_of_zero(monkeypatch):
+    monkeypatch.setattr(within, "SMALLEST", 1)
+    assert found(np.zeros((3, 0), dtype=np.float32), 0.0) == {(0, 1): 0.0, (0, 2): 0.0, (1, 2): 0.0}
 
 
 def test_no_rows_have_no_pairs():
