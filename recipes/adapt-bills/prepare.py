@@ -1,10 +1,10 @@
-"""The assembly's bills → text to adapt on, triplets to choose by, and a retrieval task to score by.
+"""The assembly's bills → text to adapt on, titles with their texts, triplets to choose by, and a retrieval task to score by.
 
     python recipes/adapt-bills/prepare.py ../shared/data/korean-assembly-bills/bills_14x500.tsv.gz runs/bills
 
 Bills are parted by a hash of their id: 80 % to adapt on (without their committees), 10 % dev, 10 % test. Committee retrieval: a test bill
-is the query, the bills of the 80 % are the corpus, those of its committee are right. Dev triplets: a dev bill, one of its committee, one
-of another, both from the 80 %.
+is the query, the bills of the 80 % are the corpus, those of its committee are right. Titles with their texts are those of the 80 %. Dev
+triplets: a dev bill, one of its committee, one of another, both from the 80 %.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ SEED = 11
 
 @dataclass(frozen=True)
 class Bill:
-    """One bill; its title is left out, since titles repeat the law's name and make the task easy."""
+    """One bill; its title is not searched with, since titles repeat the law's name and make the task easy."""
 
     id: str
     committee: str
+    title: str
     text: str
 
     @property
@@ -47,9 +48,10 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 def main(source: Path, target: Path) -> None:
     """Write all files."""
     rows = [row.values for row in read_rows(source)]
-    bills = [Bill(row["bill_id"], row["committee"], " ".join(row["text"].split())) for row in rows]
+    bills = [Bill(row["bill_id"], row["committee"], " ".join(row["title"].split()), " ".join(row["text"].split())) for row in rows]
     parts = {name: [bill for bill in bills if bill.part == name] for name in ("train", "dev", "test")}
     write_lines(target / "train.txt", (bill.text for bill in parts["train"]))
+    write_lines(target / "titles.tsv", ["title\ttext", *(f"{bill.title}\t{bill.text}" for bill in parts["train"])])
     chance = random.Random(SEED)
     triplets = ["anchor\tpositive\tnegative"]
     for bill in parts["dev"]:

@@ -282,3 +282,13 @@ def test_the_new_dialects_longer_type_names_are_read(tmp_path):
 def test_architectures_that_are_no_list_are_refused(tmp_path):
     write(tmp_path / "config.json", BERT | {"architectures": "BertModel"})
     refused(tmp_path, "must be a list of names")
+
+
+def test_the_first_module_says_whether_pairs_are_scored(tmp_path: Path) -> None:
+    folder = made(tmp_path / "m", "Transformer", "Pooling", "Dense", transformer={"transformer_task": "sequence-classification"})
+    assert read_folder(folder).kind == "cross"
+
+
+def test_pooling_is_given_by_name(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="positional"):
+        read_folder(made(tmp_path / "m", "Transformer", "Pooling"), "mean")

@@ -60,3 +60,8 @@ def test_scores_cannot_be_changed_and_unequal_sides_are_refused():
         partition_scores("ab", [0, 1]).purity = 0.5
     with pytest.raises(InputError, match="1 classes against 2 clusters"):
         partition_scores("a", [0, 1])
+
+
+def test_purity_asks_how_pure_the_found_groups_are():
+    assert partition_scores("aabb", [0, 1, 2, 3]).purity == 1.0
+    assert partition_scores("abcd", [0, 0, 1, 1]).purity == 0.5

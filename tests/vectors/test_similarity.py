@@ -123,3 +123,25 @@ def test_rows_of_one_length_become_unit_rows_and_unit_rows_are_not_copied(length
     rows = np.eye(3, dtype=np.float32) * np.float32(length)
     assert np.array_equal(normalize(rows), np.eye(3))
     assert (prepared(rows, "cosine") is rows) == (length == 1)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_small_distances_are_those_of_scipy(metric: str) -> None:
+    a = normalize(sample(20))
+    b = a + np.float32(0.05) * sample(20, seed=1)
+    expected = -cdist(a, b, "cityblock" if metric == "manhattan" else "euclidean")
+    np.testing.assert_allclose(similarity(a, b, metric=metric), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan])
+def test_the_first_row_with_a_number_that_is_none_is_named(number: float) -> None:
+    rows = sample(5)
+    rows[2, 7] = rows[4, 3] = number
+    with pytest.raises(InputError, match="row 2: holds NaN or infinity"):
+        similarity(rows, sample(3))
+
+
+@pytest.mark.parametrize("rows", [np.zeros((2, 3, 4), dtype=np.float32), np.array([["a", "b"]]), np.float32(1), np.array([[True]])])
+def test_what_is_not_rows_of_numbers_is_refused(rows: np.ndarray) -> None:
+    with pytest.raises(UsageError, match="expected numbers of shape"):
+        similarity(rows, sample(3))
