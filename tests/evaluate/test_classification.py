@@ -113,3 +113,8 @@ def test_sides_of_different_lengths_are_refused():
     for measure in (matthews, macro_f1):
         assert math.isnan(measure([], []))
     assert math.isnan(f1_at([0.5], [0], threshold=0.1))
+
+
+def test_two_rows_are_enough_for_matthews():
+    assert matthews([1, 0], [1, 0]) == 1.0
+    assert matthews([1, 0], [0, 1]) == -1.0

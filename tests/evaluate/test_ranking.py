@@ -78,3 +78,9 @@ def test_the_usual_cuts_are_1_3_5_10_and_100():
 def test_a_query_with_no_relevant_document_counts_zero_everywhere():
     values = per_query({"q": {"a": 1.0}}, {"q": {"a": 0, "b": -1}}, cuts=[1, 2])
     assert all(column.tolist() == [0.0] for column in values.values())
+
+
+def test_the_last_place_within_a_cut_counts():
+    found = per_query({"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, {"q": {"c": 1, "a": 0, "z": -1}}, cuts=(2, 3))
+    assert (found["mrr@2"][0], found["mrr@3"][0]) == (0.0, pytest.approx(1 / 3))
+    assert found["ndcg@3"][0] == pytest.approx(1 / math.log2(4))

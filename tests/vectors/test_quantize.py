@@ -123,3 +123,8 @@ def test_ranges_that_are_not_finite_or_upside_down_are_refused(low: list[float],
 def test_ranges_of_one_dimension_each_are_asked_for() -> None:
     with pytest.raises(UsageError, match=r"\(1, 2\)"):
         Ranges(np.zeros((1, 2), dtype=np.float32), np.ones((1, 2), dtype=np.float32))
+
+
+def test_a_zero_is_no_set_bit_as_in_sentence_transformers() -> None:
+    rows = np.array([[0.0, 1.0, -1.0, 0.0, 0.5, 0.0, -0.5, 0.0]], dtype=np.float32)
+    assert quantize(rows, "ubinary").tolist() == [[0b01001000]]

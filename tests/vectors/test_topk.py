@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from munjang.errors import InputError, UsageError
+from munjang.vectors import topk
 from munjang.vectors.similarity import similarity
 from munjang.vectors.topk import select_top, top_k
 
@@ -172,3 +173,26 @@ def test_a_corpus_with_more_rows_than_an_index_can_count_is_refused_before_it_is
 
     with pytest.raises(UsageError, match="4,294,967,296 rows"):
         select_top(never, shape=(1, 2**32), k=1)
+
+
+def test_exclude_self_holds_in_every_group_of_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topk, "_QUERIES", 16)
+    rows = np.random.default_rng(4).standard_normal((70, 8), dtype=np.float32)
+    scores = similarity(rows, rows)
+    np.fill_diagonal(scores, -np.inf)
+    _, indices = top_k(rows, rows, k=3, exclude_self=True, block=32)
+    np.testing.assert_array_equal(indices, np.argsort(-scores, axis=1, kind="stable")[:, :3])
+
+
+def test_the_first_of_several_bad_rows_is_named() -> None:
+    corpus = np.ones((6, 3), dtype=np.float32)
+    corpus[2, 1] = corpus[5, 0] = np.nan
+    with pytest.raises(InputError, match="corpus row 2:"):
+        top_k(np.ones((2, 3)), corpus, k=1)
+
+
+def test_one_row_that_may_not_answer_itself_gives_nothing() -> None:
+    scores, indices = top_k(np.ones((1, 3)), np.ones((1, 3)), k=2, exclude_self=True)
+    assert (scores.shape, indices.shape) == ((1, 0), (1, 0))
+    scores, indices = top_k(np.ones((0, 3)), np.ones((0, 3)), k=2, exclude_self=True)
+    assert (scores.shape, indices.shape) == ((0, 0), (0, 0))
