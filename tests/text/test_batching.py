@@ -71,3 +71,7 @@ def test_a_text_over_the_budget_stands_alone():
 def test_the_usual_bounds_are_those_of_limits():
     lengths = list(range(1, 700)) * 9
     assert plan_batches(lengths) == plan_batches(lengths, budget=LIMITS.batch_tokens, efficient=LIMITS.efficient_tokens)
+
+
+def test_the_budget_is_counted_anew_in_every_batch():
+    assert plan_batches([3] * 7, budget=8, efficient=8) == [[0, 1], [2, 3], [4, 5], [6]]
