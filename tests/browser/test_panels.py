@@ -121,7 +121,7 @@ def test_topics_and_clusters_of_a_library_of_pasted_texts_and_of_a_file(
         page.fill("#groups-number", "4")
         assert 1 <= shown.submit("groups", ".group").count() <= 4
         panel.locator(".group details summary").first.click()
-        assert panel.locator(".group details[open] .texts li").count() > 3
+        shown.until("document.querySelectorAll('.group details[open] .texts li').length > 3")
         page.select_option("#groups-kind", "clusters")
         panel.locator("[value=own]").check()
         page.fill("#groups-form textarea", TEXTS)
