@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import statistics
 import subprocess
 import sys
@@ -21,15 +20,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bench_texts import DATA, short_sentences
+from bench_texts import short_sentences
 from munjang.evaluate.bootstrap import of_mean, paired_bootstrap
 from munjang.evaluate.datasets.tasks import read_retrieval
 from munjang.evaluate.retrieval import score_run
 from munjang.models.registry import resolve
+from retrieval import CUT, DEFAULT_DATA, sampled
 
 WAYS = ("munjang", "munjang int8", "txtai")
-CUT = 10
-KORQUAD = DATA / "korquad1-dev" / "KorQuAD_v1.0_dev.json.gz"
+KORQUAD = DEFAULT_DATA[0]
 FIGURES = ("add_s", "question_ms", "peak_mb", "disk_mb")
 
 Task = dict[str, Any]
@@ -45,7 +44,7 @@ def sentences(count: int) -> Task:
 def korquad(count: int) -> Task:
     """Return KorQuAD's paragraphs with a seeded sample of its questions."""
     task = read_retrieval(KORQUAD)
-    asked = sorted(random.Random(0).sample(sorted(task.judgements), count))
+    asked = sampled(task, count)
     return {
         "texts": {id: text for id, text in task.corpus.items() if text.strip()},
         "questions": {id: task.queries[id] for id in asked},
