@@ -17,6 +17,7 @@ from munjang.bulk.output import merge, open_output
 from munjang.bulk.run import Crew, describe, encode_bulk
 from munjang.bulk.settings import BulkSettings
 from munjang.bulk.storage import LocalStorage, RemoteStorage
+from munjang.bulk.summed import from_summed, to_summed
 from munjang.errors import Busy, InputError, MunjangError, NoSpace, UsageError
 from munjang.limits import usable_cores
 
@@ -72,8 +73,8 @@ def test_a_job_is_continued_where_it_stopped(tmp_path, news, encode):
     part = encode(news, tmp_path / "part")
     for name in ("manifest.json", "receipts/part-00000001.json", "vectors/part-00000001.parquet", "vectors/part-00000002.parquet"):
         if name == "manifest.json":
-            value = json.loads((part / name).read_text(encoding="utf-8"))
-            (part / name).write_text(json.dumps({**value, "receipts": None}), encoding="utf-8")
+            value = from_summed((part / name).read_bytes(), where=name, advice="")
+            (part / name).write_bytes(to_summed({**value, "receipts": None}))
         else:
             (part / name).unlink()
     (part / "vectors" / ".part-00000001.parquet.aa.part").write_bytes(b"half")

@@ -39,13 +39,19 @@ def test_modules_outside_the_table_are_refused(kind, folder):
     refused(folder, "modules.json")
 
 
-@pytest.mark.parametrize("path", ["/etc", "../model/1_Pooling", "1_Pooling/../..", "..", "link", "a\x00b"])
+@pytest.mark.parametrize("path", ["/etc", "../model/1_Pooling", "1_Pooling/../..", "..", "link"])
 def test_module_paths_that_leave_the_folder_are_refused(path, folder, tmp_path):
     (tmp_path / "outside").mkdir()
     write_json(tmp_path / "outside/config.json", {"pooling_mode_mean_tokens": True})
     (folder / "link").symlink_to(tmp_path / "outside")
     module(folder, 1, path=path)
     refused(folder, "leaves the model folder")
+
+
+@pytest.mark.parametrize("path", ["a\x00b", "9" * 5_000, "\ud800", "a/" * 3_000], ids=["nul", "long", "half a character", "deep"])
+def test_module_paths_that_no_disk_has_are_refused(path, folder):
+    module(folder, 1, path=path)
+    refused(folder, "is no path on any disk")
 
 
 def test_remote_code_is_refused(folder):

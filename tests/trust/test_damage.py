@@ -95,5 +95,5 @@ def test_damaged_files_are_refused_or_harmless(writers: Writers, tmp_path, kind,
     counts = Counter(report["is"] for report in reports if report["is"] in right)
     notes = ", ".join(f"{count:,} {what}" for what, count in counts.most_common())
     figures("a damaged file is refused or does no harm", cases=len(reports), bad=len(bad), notes=notes)
-    assert not bad, f"{len(bad)} of {len(reports)}: {bad[:5]}"
+    assert not bad, f"{len(bad)} of {len(reports)}: {bad[:50]}"
     assert counts["refused"] > 0

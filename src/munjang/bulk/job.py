@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar, get_origin, get_type_hints
 
 from munjang.bulk.settings import BulkSettings
-from munjang.errors import DamagedFile
+from munjang.errors import DamagedFile, shown
 from munjang.text.rows import Format
 
 
@@ -78,6 +79,10 @@ class WrittenFile:
     bytes: int
     sha256: str
 
+    def __post_init__(self) -> None:
+        if not re.fullmatch(_FILE_NAME, self.name):  # a name that somebody else wrote may not lead out of the folder
+            raise ValueError(f"the name {shown(self.name)}")
+
 
 @dataclass(frozen=True)
 class Receipt:
@@ -96,6 +101,7 @@ class Receipt:
     files: tuple[WrittenFile, ...]
 
 
+_FILE_NAME = r"vectors/part-[0-9]{8,20}\.(npy|jsonl|parquet)"
 _Noun = TypeVar("_Noun", ShardSpec, WrittenFile, Receipt)
 
 
@@ -126,7 +132,7 @@ def receipt_from(value: Any, *, where: str) -> Receipt:
     try:
         files = tuple(_checked(WrittenFile, each, where) for each in value["files"])
         return _checked(Receipt, {**value, "files": files}, where)
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise _damaged(where, error) from None
 
 

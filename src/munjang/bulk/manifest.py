@@ -18,14 +18,17 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from munjang.bulk.job import Job, Receipt, ShardSpec, job_from, receipt_from, spec_from, to_json
-from munjang.bulk.shard import RECEIPTS, REJECTED
+from munjang.bulk.shard import RECEIPTS, REJECTED, read_receipt
 from munjang.bulk.shard_files import VECTORS
 from munjang.bulk.storage import Storage
+from munjang.bulk.summed import from_json, from_summed, to_summed
 from munjang.errors import DamagedFile, InputError, UsageError, shown
 
 MANIFEST, PLAN, REJECTED_ROWS = "manifest.json", "plan.jsonl", "rejected.jsonl"
 VERSION = 1
-_CHECKSUM = "plan_sha256"
+RESTORE = "restore it, or begin again in another folder"
+_PLAN_SUM = "plan_sha256"
+_KEYS = {"munjang_bulk", _PLAN_SUM, "model", "settings", "inputs", "receipts"}
 
 
 @dataclass(frozen=True)
@@ -44,10 +47,12 @@ def read_papers(storage: Storage) -> Papers | None:
     if content is None:
         return None
     where = f"{storage.place}/{MANIFEST}"
-    value = _loaded(content, where)
+    value = from_summed(content, where=where, advice=RESTORE)
     if not isinstance(value, dict) or value.get("munjang_bulk") != VERSION:
         raise InputError(f"{where}: is not the manifest of a bulk job of this version\n  choose another folder")
-    specs = tuple(_plan(storage, value.get(_CHECKSUM)))
+    if not set(value) <= _KEYS:
+        raise DamagedFile(f"{where}: holds other keys than munjang bulk writes\n  {RESTORE}")
+    specs = tuple(_plan(storage, value.get(_PLAN_SUM)))
     return Papers(job_from(value, where=where), specs, _receipts(value.get("receipts"), specs, where))
 
 
@@ -99,7 +104,7 @@ def open_receipts(storage: Storage, specs: Sequence[ShardSpec]) -> dict[int, Rec
         content = present.get(name)
         if content is not None:
             where = f"{storage.place}/{RECEIPTS}/{name}"
-            receipt = receipt_from(_loaded(content, where), where=where)
+            receipt = read_receipt(content, where)
             if all(sizes.get(file.name.rpartition("/")[2]) == file.bytes for file in receipt.files):
                 found[spec.number] = receipt
     return found
@@ -126,7 +131,7 @@ def _rejected(storage: Storage, papers: Papers, receipts: dict[int, Receipt]) ->
             if content is None:
                 raise DamagedFile(f"{storage.place}/{name}: is missing\n  remove {RECEIPTS}/{spec.stem}.json and continue with --resume")
             unit = "row" if file.format == "parquet" else "byte"
-            for each in (_loaded(line, f"{storage.place}/{name}") for line in content.split(b"\n")[:-1]):
+            for each in (from_json(line, where=f"{storage.place}/{name}", advice=RESTORE) for line in content.split(b"\n")[:-1]):
                 row = {"file": file.path, "line": line + each["line"], unit: each["place"], "reason": each["reason"]}
                 yield (json.dumps(row, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
         line += receipt.lines
@@ -135,8 +140,8 @@ def _rejected(storage: Storage, papers: Papers, receipts: dict[int, Receipt]) ->
 def _manifest(job: Job, specs: Sequence[ShardSpec], receipts: Sequence[Receipt] | None) -> bytes:
     listed = None if receipts is None else [asdict(each) for each in receipts]
     checksum = hashlib.sha256(_plan_lines(specs)).hexdigest()
-    value: dict[str, Any] = {"munjang_bulk": VERSION, _CHECKSUM: checksum, **asdict(job), "receipts": listed}
-    return json.dumps(value, ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace")
+    value: dict[str, Any] = {"munjang_bulk": VERSION, _PLAN_SUM: checksum, **asdict(job), "receipts": listed}
+    return to_summed(value, indent=1)
 
 
 def _receipts(listed: Any, specs: Sequence[ShardSpec], where: str) -> tuple[Receipt, ...] | None:
@@ -144,7 +149,10 @@ def _receipts(listed: Any, specs: Sequence[ShardSpec], where: str) -> tuple[Rece
         return None
     if not isinstance(listed, list) or len(listed) != len(specs):
         raise DamagedFile(f"{where}: does not hold one receipt for each of {len(specs):,} shards\n  restore it, or begin again elsewhere")
-    return tuple(receipt_from(each, where=where) for each in listed)
+    receipts = tuple(receipt_from(each, where=where) for each in listed)
+    if not all(receipt.files for receipt in receipts):
+        raise DamagedFile(f"{where}: holds a receipt without files\n  {RESTORE}")
+    return receipts
 
 
 def _plan_lines(specs: Iterable[ShardSpec]) -> bytes:
@@ -155,15 +163,8 @@ def _plan(storage: Storage, checksum: str | None) -> Iterator[ShardSpec]:
     where = f"{storage.place}/{PLAN}"
     content = storage.read(PLAN)
     if content is None:
-        raise DamagedFile(f"{where}: is missing\n  restore it, or begin again in another folder")
+        raise DamagedFile(f"{where}: is missing\n  {RESTORE}")
     if checksum is not None and hashlib.sha256(content).hexdigest() != checksum:  # an older version wrote none
-        raise DamagedFile(f"{where}: is not what was written (its checksum differs)\n  restore it, or begin again in another folder")
+        raise DamagedFile(f"{where}: is not what was written (its checksum differs)\n  {RESTORE}")
     for line in content.split(b"\n")[:-1]:
-        yield spec_from(_loaded(line, where), where=where)
-
-
-def _loaded(content: bytes | str, where: str) -> Any:
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise DamagedFile(f"{where}: is not JSON ({error})\n  restore it, or begin again in another folder") from None
+        yield spec_from(from_json(line, where=where, advice=RESTORE), where=where)

@@ -11,18 +11,18 @@ import hashlib
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from munjang.bulk.cache import EmbeddingCache
-from munjang.bulk.job import InputFile, Job, Receipt, ShardSpec, WrittenFile, receipt_from, to_json
+from munjang.bulk.job import InputFile, Job, Receipt, ShardSpec, WrittenFile, receipt_from
 from munjang.bulk.opening import short_name
 from munjang.bulk.read_shard import Rejected, ShardRows, read_shard
 from munjang.bulk.shard_files import Block, files_of
 from munjang.bulk.storage import Storage
-from munjang.errors import DamagedFile, MunjangError, TextError, shown
+from munjang.bulk.summed import from_summed, to_summed
+from munjang.errors import MunjangError, TextError, shown
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.types import Floats
 
@@ -66,7 +66,7 @@ def encode_shard(job: Job, spec: ShardSpec, encoder: SentenceEncoder, storage: S
         seconds=round(time.perf_counter() - started, 3),
         files=tuple(files),
     )
-    storage.write(f"{RECEIPTS}/{spec.stem}.json", to_json(receipt).encode())
+    storage.write(f"{RECEIPTS}/{spec.stem}.json", to_summed(asdict(receipt)))
     return receipt
 
 
@@ -76,15 +76,13 @@ def find_receipt(storage: Storage, spec: ShardSpec) -> Receipt | None:
     content = storage.read(name)
     if content is None:
         return None
-    receipt = receipt_from(_loaded(content, f"{storage.place}/{name}"), where=f"{storage.place}/{name}")
+    receipt = read_receipt(content, f"{storage.place}/{name}")
     return receipt if all(storage.size(file.name) == file.bytes for file in receipt.files) else None
 
 
-def _loaded(content: bytes, where: str) -> Any:
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise DamagedFile(f"{where}: is not JSON ({error})\n  remove it and continue with --resume") from None
+def read_receipt(content: bytes, where: str) -> Receipt:
+    """Read a receipt's file."""
+    return receipt_from(from_summed(content, where=where, advice="remove it and continue with --resume"), where=where)
 
 
 def _block(

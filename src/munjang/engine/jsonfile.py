@@ -13,6 +13,8 @@ from typing import Any
 from munjang.errors import FolderError, shown
 from munjang.limits import LIMITS, Limits
 
+_LONGEST_NAME, _LONGEST_PATH = 255, 1_000
+
 
 def read_object(path: Path, *, limits: Limits = LIMITS) -> dict[str, Any]:
     """Return the JSON object in `path`."""
@@ -45,9 +47,23 @@ def inside(folder: Path, relative: str) -> Path:
     """Return `folder/relative`, refusing a path that leaves the folder."""
     target = folder / relative
     parts = Path(relative).parts
-    if Path(relative).is_absolute() or ".." in parts or "\x00" in relative or not target.resolve().is_relative_to(folder.resolve()):
+    if len(relative) > _LONGEST_PATH or not all(is_file_name(part) for part in parts):
+        raise FolderError(f"{folder}: module path {shown(relative)} is no path on any disk")
+    if Path(relative).is_absolute() or ".." in parts or not target.resolve().is_relative_to(folder.resolve()):
         raise FolderError(f"{folder}: module path {shown(relative)} leaves the model folder, which is refused")
     return target
+
+
+def is_file_name(name: str) -> bool:
+    """Say whether a disk could hold a file of this name: not too long, no NUL, no half of a character.
+
+    >>> is_file_name("1_Pooling"), is_file_name("9" * 300), is_file_name("\\ud800")
+    (True, False, False)
+    """
+    try:
+        return "\x00" not in name and len(name.encode()) <= _LONGEST_NAME
+    except UnicodeEncodeError:
+        return False
 
 
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

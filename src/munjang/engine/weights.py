@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from munjang.engine.jsonfile import read_object
+from munjang.engine.jsonfile import is_file_name, read_object
 from munjang.errors import FolderError, shown
 from munjang.limits import LIMITS, Limits
 from munjang.types import Floats
@@ -117,7 +117,7 @@ def _shards(folder: Path) -> list[Path]:
         raise FolderError(f"{folder / INDEX}: 'weight_map' is missing or not a table of names")
     names = sorted(set(table.values()))
     for name in names:  # a plain name, not a resolved path: the hub's cache keeps its files as links to elsewhere
-        if Path(name).name != name or not name.endswith(".safetensors") or "\x00" in name or not (folder / name).is_file():
+        if Path(name).name != name or not name.endswith(".safetensors") or not is_file_name(name) or not (folder / name).is_file():
             raise FolderError(f"{folder / INDEX}: names {shown(name)}, which is not a safetensors file of this folder")
     return [folder / name for name in names]
 
