@@ -7,7 +7,7 @@ import sqlite3
 
 import pytest
 
-from munjang.errors import DamagedFile
+from munjang.errors import DamagedFile, MunjangError
 from munjang.library.checksums import passage_checksum
 from munjang.library.sqlite_files import PAGE_BYTES
 
@@ -150,3 +150,40 @@ def test_an_index_of_words_in_no_known_format_is_refused(worker, whole, tmp_path
     changed(whole, path, "UPDATE words_config SET v = 0 WHERE k = 'version'")
     with worker.opened(path) as library, pytest.raises(DamagedFile, match="fts5"):
         library.search("document", hybrid=True)
+
+
+VALUES = {"documents": ("id", "text", "metadata", "content_hash", "checksum"), "passages": ("document", "start", "stop"),
+          "vectors": ("vector", "checksum"), "words_content": ("c0",), "settings": ("dimension",)}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", ["x'00ff'", "'a word'", "1.5", "7"], ids=["blob", "text", "fraction", "number"])
+@pytest.mark.parametrize(("table", "column"), [(table, column) for table, columns in VALUES.items() for column in columns])
+def test_a_value_of_another_type_is_refused_or_does_no_harm(worker, whole, tmp_path, table, column, value):
+    """Every row of a column holds what its table forbids, as a damaged page can; what we raise is ours."""
+    path = tmp_path / "a.db"
+    unique = f"{value} || '-' || number" if column == "id" else value
+    changed(whole, path, f"UPDATE {table} SET {column} = {unique}")
+    doors = (
+        lambda library: library.search("document", k=10),
+        lambda library: library.search("document", k=10, hybrid=True),
+        lambda library: library.search("document", k=10, where="version >= 3"),
+        lambda library: library.search(like=["7"], k=3),
+        lambda library: library.get([str(number) for number in range(120)]),
+        lambda library: list(library.store.entries()),
+        lambda library: library.remove(["3"]),
+        lambda library: library.add([worker.record("5", 9_000)]),
+        lambda library: library.compact(),
+    )
+    refused = 0
+    for door in doors:
+        try:
+            with worker.opened(path) as library:
+                door(library)
+        except MunjangError:
+            refused += 1
+    try:
+        with worker.opened(path) as library:
+            refused += len(library.check())
+    except MunjangError:
+        refused += 1
+    assert refused > 0

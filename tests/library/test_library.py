@@ -145,6 +145,12 @@ def test_like_and_unlike_look_near_and_away(library):
         library.search()
 
 
+def test_a_filter_in_the_form_of_another_tool_is_refused_with_ours(library):
+    library.add(NEWS)
+    with pytest.raises(UsageError, match="where is a dict, expected a filter such as"):
+        library.search("snow", where={"year": {"$gte": 2020}})
+
+
 class LengthScorer:
     """Likes short passages."""
 

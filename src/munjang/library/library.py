@@ -246,6 +246,8 @@ def _request(
 ) -> Request:
     if k < 1:
         raise UsageError(f"k is {k}, expected at least 1")
+    if not isinstance(where, str | Condition | None):
+        raise UsageError(f"where is a {type(where).__name__}, expected a filter such as \"year >= 2020 and category = '소설'\"")
     return Request(
         k=k,
         where=parse_where(where) if isinstance(where, str) else where,

@@ -45,7 +45,7 @@ def _passages(connection: sqlite3.Connection, dimension: int) -> Iterator[str]:
     sql = """SELECT passages.row, document, start, stop, vector, vectors.checksum, documents.number
              FROM passages LEFT JOIN vectors ON vectors.row = passages.row LEFT JOIN documents ON documents.number = document"""
     for row, document, start, stop, vector, checksum, known in connection.execute(sql):
-        if known is None or not (isinstance(start, int) and isinstance(stop, int) and 0 <= start <= stop):
+        if known is None or not all(isinstance(each, int) for each in (document, start, stop)) or not 0 <= start <= stop:
             yield f"passage {row} has no document, or a place that no text has"
         elif not isinstance(vector, bytes) or len(vector) != 4 * dimension:
             yield f"passage {row} has no vector of {dimension} numbers"

@@ -23,7 +23,7 @@ BUSY_SECONDS = 10.0
 PAGE_BYTES = 8_192
 
 _NO_SPACE = {"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE", "SQLITE_IOERR_SHMSIZE"}
-_DAMAGED_WORDS = ("Could not decode to UTF-8", "malformed", "invalid fts5 file format", "no such ", "has no column named")
+_DAMAGED_WORDS = ("Could not decode to UTF-8", "malformed", "file format", "no such ", "has no column named")
 """What SQLite says without a code of its own; our statements name only what every library has, so what is not there is damaged."""
 
 

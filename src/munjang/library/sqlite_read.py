@@ -1,6 +1,7 @@
 """Rows of a library file → documents, vectors and scores, each checked before it is handed out.
 
-Every function takes a connection and reads; which commit it sees is the connection's business.
+Every function takes a connection and reads; which commit it sees is the connection's business. A damaged page can hold what its table
+forbids, a number where text belongs: the types of values are looked at too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from munjang.errors import DamagedFile
 from munjang.library.checksums import document_checksum, passage_checksum
+from munjang.library.sqlite_schema import path_of
 from munjang.library.sqlite_schema import read_settings as read_settings
 from munjang.library.store import MAX_WORDS, Document, Entry, Passage, Place, Scored, VectorBlock
 from munjang.library.where import Condition
@@ -23,7 +25,9 @@ _VECTORS = """
     SELECT passages.row, passages.document, passages.start, passages.stop, vectors.vector, vectors.checksum, documents.id
     FROM passages LEFT JOIN vectors ON vectors.row = passages.row LEFT JOIN documents ON documents.number = passages.document
 """
+_VECTOR_TYPES = (int, int, int, int, bytes, int, str)
 _DOCUMENTS = "SELECT number, id, text, metadata, content_hash, checksum FROM documents"
+_DOCUMENT_TYPES = (int, str, str, str, str, int)
 
 
 def read_documents(connection: sqlite3.Connection, ids: Sequence[str], name: str) -> dict[str, Document]:
@@ -77,7 +81,12 @@ def read_places(connection: sqlite3.Connection, rows: Sequence[int] | Ints) -> d
     """Return where these rows stand."""
     sql = """SELECT passages.row, documents.id, passages.start, passages.stop FROM passages JOIN documents
              ON documents.number = passages.document WHERE passages.row IN (SELECT value FROM json_each(?))"""
-    return {row: Place(row, id, start, stop) for row, id, start, stop in connection.execute(sql, (_listed(rows),))}
+    found: dict[int, Place] = {}
+    for place in connection.execute(sql, (_listed(rows),)):
+        if tuple(map(type, place)) != (int, str, int, int):
+            raise DamagedFile(f"{path_of(connection)}: passage {place[0]} has a place that no text has\n  run munjang check")
+        found[place[0]] = Place(*place)
+    return found
 
 
 def read_lexical(connection: sqlite3.Connection, words: Sequence[str], k: int, where: Condition | None) -> list[Scored]:
@@ -100,13 +109,16 @@ def read_count(connection: sqlite3.Connection) -> tuple[int, int]:
 
 def read_generation(connection: sqlite3.Connection) -> int:
     """Return the number of the last commit."""
-    return int(connection.execute("SELECT generation FROM settings").fetchone()[0])
+    (generation,) = connection.execute("SELECT generation FROM settings").fetchone() or (None,)
+    if type(generation) is not int:
+        raise DamagedFile(f"{path_of(connection)}: the number of its last commit is missing or damaged\n  restore it from a copy")
+    return generation
 
 
 def _document(row: tuple[int, str, str, str, str, int], name: str) -> Document:
     _, id, text, metadata, content_hash, checksum = row
-    if document_checksum(id, text, metadata, content_hash) != checksum:
-        raise DamagedFile(f"{name}: document {id[:60]!a} fails its checksum\n  run munjang check, then add the document again")
+    if tuple(map(type, row)) != _DOCUMENT_TYPES or document_checksum(id, text, metadata, content_hash) != checksum:
+        raise DamagedFile(f"{name}: document {str(id)[:60]!a} fails its checksum\n  run munjang check, then add the document again")
     return Document(id, text, json.loads(metadata), content_hash)
 
 
@@ -114,19 +126,20 @@ def _entry(connection: sqlite3.Connection, row: tuple[int, str, str, str, str, i
     number = row[0]
     found = connection.execute(f"{_VECTORS} WHERE passages.document = ? ORDER BY passages.row", (number,)).fetchall()
     sql = "SELECT body FROM words WHERE rowid IN (SELECT row FROM passages WHERE document = ?) ORDER BY rowid"
-    words = [tuple(each.split()) for (each,) in connection.execute(sql, (number,))]
+    words = [tuple(each.split()) for (each,) in connection.execute(sql, (number,)) if isinstance(each, str)]
     if len(words) != len(found):
         raise DamagedFile(f"{name}: a document has {len(found)} passages but words for {len(words)}\n  run munjang check")
     passages = tuple(Passage(start, stop, each) for (_, _, start, stop, *_), each in zip(found, words, strict=True))
     return Entry(_document(row, name), passages, _vector_block(found, dimension, name).vectors_ND)
 
 
-def _vector_block(found: list[tuple[int, int, int, int, bytes | None, int | None, str | None]], dimension: int, name: str) -> VectorBlock:
+def _vector_block(found: list[tuple[int, int, int, int, bytes, int, str]], dimension: int, name: str) -> VectorBlock:
     blobs: list[bytes] = []
     ids: list[str] = []
-    for row, document, start, stop, vector, checksum, id in found:
-        whole = vector is not None and id is not None and len(vector) == 4 * dimension
-        if not whole or vector is None or id is None or passage_checksum(row, document, start, stop, vector) != checksum:
+    for values in found:
+        row, document, start, stop, vector, checksum, id = values
+        whole = tuple(map(type, values)) == _VECTOR_TYPES and len(vector) == 4 * dimension
+        if not whole or passage_checksum(row, document, start, stop, vector) != checksum:
             raise DamagedFile(f"{name}: the vector of passage {row} fails its checksum\n  run munjang check, then add its document again")
         blobs.append(vector)
         ids.append(id)

@@ -74,9 +74,14 @@ def read_settings(connection: sqlite3.Connection) -> Settings:
     """Return what all vectors have in common."""
     row = connection.execute(f"SELECT {_COLUMNS} FROM settings").fetchone()  # noqa: S608
     if row is None or tuple(map(type, row)) != (str, str, int, str, int, int):  # a damaged page can hold what the table forbids
-        (_, _, path) = connection.execute("PRAGMA database_list").fetchone()
-        raise DamagedFile(f"{path}: the library's settings are missing or damaged\n  restore it from a copy")
+        raise DamagedFile(f"{path_of(connection)}: the library's settings are missing or damaged\n  restore it from a copy")
     return Settings(*row)
+
+
+def path_of(connection: sqlite3.Connection) -> str:
+    """Return the file that a connection reads."""
+    (_, _, path) = connection.execute("PRAGMA database_list").fetchone()
+    return str(path)
 
 
 def write_settings(connection: sqlite3.Connection, settings: Settings) -> None:
