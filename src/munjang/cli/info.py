@@ -31,7 +31,13 @@ def info(library: LibraryArgument, as_json: JsonOption = False) -> None:
             ("documents", f"{found.documents:,}"),
             ("passages", f"{found.passages:,} of at most {found.passage_characters:,} characters"),
             ("model", f"{found.model} ({found.fingerprint[:12]}), {found.dimension} dimensions"),
-            ("words", "morphemes (Kiwi)" if found.analyser == "kiwi" else "words and pairs of characters"),
+            ("words", _words(found.analyser)),
             ("size", f"{size_text(own)}, caches {size_text(caches)}"),
         ]
     )
+
+
+def _words(way: str) -> str:
+    analyser, _, stems = way.partition("+")
+    korean = "morphemes (Kiwi)" if analyser == "kiwi" else "words and pairs of characters"
+    return korean + (", English as stems" if stems else ", English as it is written; munjang reencode gives stems")

@@ -15,7 +15,7 @@ from munjang.errors import InputError, shown
 from munjang.library.passages import split_passages
 from munjang.library.store import Change, Document, Entry, NewMetadata, Passage, Settings, Store
 from munjang.library.tuning import Tuning
-from munjang.text.korean import Analyser, morphemes
+from munjang.library.words import passage_words
 from munjang.types import Encoder, Vectors
 
 Progress = Callable[[int], None]
@@ -88,10 +88,11 @@ def make_entries(documents: Sequence[Document], encoder: Encoder, settings: Sett
     if not texts:
         return []
     vectors_PD = _encoded(encoder, texts, settings)
-    analyser: Analyser = "kiwi" if settings.analyser == "kiwi" else "bigrams"
     entries, at = [], 0
     for document, spans in zip(documents, places, strict=True):
-        passages = tuple(Passage(*span, tuple(morphemes(text, analyser=analyser))) for span, text in zip(spans, texts[at:], strict=False))
+        passages = tuple(
+            Passage(*span, tuple(passage_words(text, settings.analyser))) for span, text in zip(spans, texts[at:], strict=False)
+        )
         entries.append(Entry(document, passages, vectors_PD[at : at + len(spans)]))
         at += len(spans)
     return entries

@@ -16,7 +16,7 @@ class Explanation:
     bm25: float | None
     words_rank: int | None
     words: tuple[str, ...]
-    """Words of the query that stand in the passage."""
+    """Words of the passage that the query asks for, as they stand there, in lower case."""
 
 
 @dataclass(frozen=True)

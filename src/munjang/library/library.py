@@ -29,7 +29,8 @@ from munjang.library.store import Document, Entry, Store
 from munjang.library.tuning import Tuning
 from munjang.library.where import Condition
 from munjang.library.where_parser import parse_where
-from munjang.text.korean import Analyser, morphemes
+from munjang.library.words import question_words, with_stems
+from munjang.text.korean import Analyser
 from munjang.text.unicode import clean
 from munjang.types import Encoder, Scorer
 
@@ -182,7 +183,8 @@ class Library:
         progress: Progress | None = None,
     ) -> None:
         """Encode every document with another model, in one step: until it is done, and if it fails, the library is the old one."""
-        settings = replace(settings_for(encoder, passage_characters=passage_characters), analyser=self.store.settings().analyser)
+        way = with_stems(self.store.settings().analyser)
+        settings = replace(settings_for(encoder, passage_characters=passage_characters), analyser=way)
 
         def entries() -> Iterator[Entry]:
             for block in self.store.entries(block=self._tuning.batch_documents):
@@ -227,8 +229,8 @@ class Library:
         vectors_ND = unit(np.asarray(self._needed(self.query_encoder).encode(texts), dtype=np.float32))
         words: list[tuple[str, ...]] = [()] * len(texts)
         if request.hybrid is not None or request.explain:
-            analyser: Analyser = "kiwi" if self.store.settings().analyser == "kiwi" else "bigrams"
-            words = [tuple(morphemes(text[:QUERY_CHARACTERS], analyser=analyser)) for text in texts]
+            way = self.store.settings().analyser
+            words = [question_words(text[:QUERY_CHARACTERS], way) for text in texts]
         return [Query(vector_D, each) for vector_D, each in zip(vectors_ND, words, strict=True)]
 
 

@@ -8,6 +8,7 @@ from munjang.errors import UsageError, shown
 from munjang.library.passages import CHARACTERS_PER_TOKEN, DEFAULT_CHARACTERS
 from munjang.library.sqlite_store import SqliteStore
 from munjang.library.store import Settings, Store
+from munjang.library.words import with_stems
 from munjang.text.korean import Analyser, best_analyser, split_by
 from munjang.types import Encoder
 
@@ -36,7 +37,7 @@ def settings_for(encoder: Encoder, *, analyser: Analyser | None = None, passage_
         model=model_name(encoder),
         fingerprint=encoder.fingerprint,
         dimension=encoder.dimension,
-        analyser=analyser or best_analyser(noted=True),
+        analyser=with_stems(analyser or best_analyser(noted=True)),
         passage_characters=characters,
         passage_overlap=characters // 5,
     )

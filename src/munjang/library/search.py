@@ -17,7 +17,7 @@ from munjang.library.ranking import Query, Ranked, rank_rows
 from munjang.library.rerank import rerank_hits
 from munjang.library.store import Place, Store
 from munjang.library.where import Condition
-from munjang.text.korean import Analyser, morphemes
+from munjang.library.words import words_in_common
 from munjang.types import Scorer
 
 
@@ -48,8 +48,8 @@ def find(store: Store, meaning: Meaning, queries: Sequence[Query], request: Requ
     answers = [_hits(store, one) for one in found]
     if not request.explain:
         return answers
-    analyser = store.settings().analyser
-    return [_explained(hits, one, query, analyser) for hits, one, query in zip(answers, found, queries, strict=True)]
+    way = store.settings().analyser
+    return [_explained(hits, one, query, way) for hits, one, query in zip(answers, found, queries, strict=True)]
 
 
 def finish(answers: list[list[Hit]], texts: Sequence[str], request: Request) -> list[list[Hit]]:
@@ -109,12 +109,10 @@ def _hits(store: Store, found: Sequence[tuple[Ranked, Place]]) -> list[Hit]:
     return hits
 
 
-def _explained(hits: Sequence[Hit], found: Sequence[tuple[Ranked, Place]], query: Query, analyser: str) -> list[Hit]:
-    return [replace(hit, explanation=_explanation(hit, ranked, query, analyser)) for hit, (ranked, _) in zip(hits, found, strict=True)]
+def _explained(hits: Sequence[Hit], found: Sequence[tuple[Ranked, Place]], query: Query, way: str) -> list[Hit]:
+    return [replace(hit, explanation=_explanation(hit, ranked, query, way)) for hit, (ranked, _) in zip(hits, found, strict=True)]
 
 
-def _explanation(hit: Hit, ranked: Ranked, query: Query, analyser: str) -> Explanation:
-    known: Analyser = "kiwi" if analyser == "kiwi" else "bigrams"
-    present = set(morphemes(hit.passage, analyser=known)) if query.words else set()
-    words = tuple(word for word in dict.fromkeys(query.words) if word in present)
+def _explanation(hit: Hit, ranked: Ranked, query: Query, way: str) -> Explanation:
+    words = words_in_common(hit.passage, query.words, way) if query.words else ()
     return Explanation(ranked.cosine, ranked.meaning_rank, ranked.bm25, ranked.words_rank, words)

@@ -33,6 +33,16 @@ KOREAN = frozenset(
 
 STOP_WORDS = ENGLISH | KOREAN
 
+FUNCTION_WORDS = frozenset(
+    """
+    a am an and are as at be been being but by can could did do does for from had has have he her him his how i if in into is it its me my
+    no not of on or our she should so such than that the their them then there these they this those to us was we were what when where
+    which who whom whose why will with would you your
+    나 내 너 네 누구 누가 뭐 무슨 무엇 몇 어느 어디 어떤 어떻게 언제 얼마 얼마나 왜 우리 저 저희 제
+    """.split()  # noqa: SIM905
+)
+"""Words by which nothing is looked for: grammar, pronouns, words that ask; few, since "first" in a question can be what matters."""
+
 
 def is_stop_word(word: str) -> bool:
     """Return whether a word says nothing by itself.

@@ -1,0 +1,64 @@
+"""Texts → the words by which a library finds them; questions → the words that are asked for.
+
+A library says in its settings how its words were made, and is asked in the same way: by whom Korean was split, and whether English words
+stand there as their stems, which they do in every library that was made since there are stems. `munjang reencode` gives stems to an older
+one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from munjang.text.english import stem
+from munjang.text.korean import Analyser, morphemes
+from munjang.text.stopwords import FUNCTION_WORDS
+
+_STEMS = "+stems"
+_CAPITALS = re.compile(r"\b[A-Z]{2,}\b")
+
+
+def with_stems(analyser: str) -> str:
+    """Return the name of the way that this analyser makes the words of a new library.
+
+    >>> with_stems("kiwi"), with_stems("kiwi+stems")
+    ('kiwi+stems', 'kiwi+stems')
+    """
+    return analyser.removesuffix(_STEMS) + _STEMS
+
+
+def passage_words(text: str, way: str) -> list[str]:
+    """Return the words of a passage, in their order.
+
+    >>> passage_words("It rained in Seoul", "bigrams+stems")
+    ['it', 'rain', 'in', 'seoul']
+    """
+    found = morphemes(text, analyser=_analyser(way))
+    return [stem(word) for word in found] if way.endswith(_STEMS) else found
+
+
+def question_words(text: str, way: str) -> tuple[str, ...]:
+    """Return the words to look for: without "the" and "my", unless there are no others; WHO and US in capitals are no such words.
+
+    >>> question_words("Why does my dog bark?", "bigrams+stems"), question_words("to be or not to be", "bigrams")
+    (('dog', 'bark'), ('to', 'be', 'or', 'not', 'to', 'be'))
+    """
+    found = morphemes(text, analyser=_analyser(way))
+    names = set() if text.isupper() else {name.casefold() for name in _CAPITALS.findall(text)}
+    telling = [word for word in found if word not in FUNCTION_WORDS or word in names] or found
+    return tuple(stem(word) for word in telling) if way.endswith(_STEMS) else tuple(telling)
+
+
+def words_in_common(passage: str, asked: tuple[str, ...], way: str) -> tuple[str, ...]:
+    """Return the words of a passage that were asked for, as they stand in it, in lower case and the order of the question.
+
+    >>> words_in_common("It rained on snow. Rain!", ("snow", "rain"), "bigrams+stems")
+    ('snow', 'rained', 'rain')
+    """
+    written: dict[str, dict[str, None]] = {word: {} for word in asked}
+    for word in morphemes(passage, analyser=_analyser(way)):
+        written.get(stem(word) if way.endswith(_STEMS) else word, {})[word] = None
+    return tuple(form for forms in written.values() for form in forms)
+
+
+def _analyser(way: str) -> Analyser:
+    return "kiwi" if way.removesuffix(_STEMS) == "kiwi" else "bigrams"
