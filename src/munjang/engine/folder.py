@@ -7,34 +7,17 @@ path is checked to stay inside the folder, and nothing that a folder says can ma
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeGuard, get_args
+from typing import Any, Literal, get_args
 
-from munjang.engine.activations import TORCH_ACTIVATIONS
-from munjang.engine.jsonfile import inside, read_json, read_object
-from munjang.engine.modules import (
-    POOLINGS,
-    DenseModule,
-    LayerNormModule,
-    Module,
-    NormalizeModule,
-    Pooling,
-    PoolingModule,
-    StaticModule,
-    TransformerModule,
-)
+from munjang.engine.jsonfile import read_json, read_object
+from munjang.engine.modules import Module, Pooling, PoolingModule, StaticModule, TransformerModule
+from munjang.engine.read_module import MODULES_FILE, is_size, read_module, refuse_remote_code, transformer_settings
 from munjang.errors import FolderError, UsageError, shown
 from munjang.types import Metric
 
-MODULES_FILE = "modules.json"
 SETTINGS_FILE = "config_sentence_transformers.json"
-TRANSFORMER_FILES = tuple(
-    f"sentence_{name}_config.json" for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
-)
-IGNORED_MODULES = frozenset({"Dropout"})
-"""Does nothing outside training."""
 
 
 class AssumptionWarning(UserWarning):
@@ -92,7 +75,7 @@ def _read_modules(path: Path) -> ModelFolder:
     if not isinstance(listed, list) or not listed or not all(isinstance(entry, dict) for entry in listed):
         raise FolderError(f"{path / MODULES_FILE}: expected a list of modules")
     settings = _read_settings(path)
-    modules = [module for entry in listed for module in _read_module(path, entry)]
+    modules = [module for entry in listed for module in read_module(path, entry)]
     if not modules or not isinstance(modules[0], TransformerModule | StaticModule):
         raise FolderError(f"{path / MODULES_FILE}: the first module must be a Transformer or a StaticEmbedding")
     kind: Literal["sentence", "cross"] = "sentence"
@@ -128,7 +111,7 @@ def _read_plain(path: Path, pooling: Pooling | None) -> ModelFolder:
     if not (path / "config.json").is_file():
         raise FolderError(f"{path}: neither {MODULES_FILE} nor config.json found; this is not a model folder")
     config = read_object(path / "config.json")
-    _refuse_remote_code(path / "config.json", config)
+    refuse_remote_code(path / "config.json", config)
     architectures = config.get("architectures") or []
     if not isinstance(architectures, list):
         raise FolderError(f"{path / 'config.json'}: 'architectures' must be a list of names")
@@ -150,7 +133,7 @@ def _read_settings(path: Path) -> dict[str, Any]:
 
 def _task(module: Module) -> str | None:
     if isinstance(module, TransformerModule):
-        return _transformer_settings(module.folder).get("transformer_task")
+        return transformer_settings(module.folder).get("transformer_task")
     return None
 
 
@@ -179,127 +162,6 @@ def _default_prompt(path: Path, settings: dict[str, Any]) -> str | None:
 
 def _truncate_dimension(path: Path, settings: dict[str, Any]) -> int | None:
     dimension = settings.get("truncate_dim")
-    if dimension is not None and not _is_size(dimension):
+    if dimension is not None and not is_size(dimension):
         raise FolderError(f"{path / SETTINGS_FILE}: 'truncate_dim' is {shown(str(dimension))}, expected a positive whole number")
     return dimension
-
-
-def _is_size(value: object) -> TypeGuard[int]:
-    """Say whether a JSON value is a positive whole number; `true` is none, though Python counts it as 1."""
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
-
-
-def _read_module(root: Path, entry: dict[str, Any]) -> list[Module]:
-    kind = str(entry.get("type", "")).rsplit(".", 1)[-1]
-    if not str(entry.get("type", "")).startswith("sentence_transformers."):
-        raise FolderError(
-            f"{root / MODULES_FILE}: module type {shown(str(entry.get('type')))} is not one that Munjang knows; no code is loaded"
-        )
-    folder = inside(root, str(entry.get("path", "")))
-    if kind in IGNORED_MODULES:
-        return []
-    reader = _READERS.get(kind)
-    if reader is None:
-        raise FolderError(f"{root / MODULES_FILE}: module {shown(kind)} is not supported; known are {', '.join(sorted(_READERS))}")
-    return [reader(folder)]
-
-
-def _transformer_settings(folder: Path) -> dict[str, Any]:
-    for name in TRANSFORMER_FILES:
-        if (folder / name).is_file():
-            return read_object(folder / name)
-    return {}
-
-
-def _read_transformer(folder: Path) -> TransformerModule:
-    settings = _transformer_settings(folder)
-    config = read_object(folder / "config.json")
-    _refuse_remote_code(folder / "config.json", config)
-    length = settings.get("max_seq_length")
-    if length is not None and not _is_size(length):
-        raise FolderError(f"{folder}: max_seq_length is {shown(str(length))}, expected a positive whole number")
-    return TransformerModule(folder=folder, config=config, max_length=length, lowercase=bool(settings.get("do_lower_case")))
-
-
-def _read_pooling(folder: Path) -> PoolingModule:
-    config = read_object(folder / "config.json")
-    named = config.get("pooling_mode")
-    if named is None:
-        modes = tuple(mode for mode in POOLINGS if config.get(LEGACY_FLAGS[mode])) or ("mean",)
-    else:
-        found = [NEW_NAMES.get(str(mode)) for mode in (named if isinstance(named, list) else [named])]
-        modes = tuple(mode for mode in found if mode)
-        if len(modes) != len(found) or not modes:
-            raise FolderError(f"{folder / 'config.json'}: pooling_mode {shown(str(named))} is not among {', '.join(NEW_NAMES)}")
-    return PoolingModule(modes=modes, include_prompt=bool(config.get("include_prompt", True)))
-
-
-def _read_dense(folder: Path) -> DenseModule:
-    config = read_object(folder / "config.json")
-    _refuse_other_input(folder / "config.json", config)
-    sizes = config.get("in_features"), config.get("out_features")
-    if not all(_is_size(size) for size in sizes):
-        raise FolderError(f"{folder / 'config.json'}: in_features and out_features must be positive whole numbers, found {sizes}")
-    name = config.get("activation_function") or "torch.nn.modules.activation.Tanh"
-    activation = TORCH_ACTIVATIONS.get(str(name))
-    if activation is None:
-        raise FolderError(f"{folder / 'config.json'}: activation {shown(str(name))} is not one that Munjang knows; no code is loaded")
-    return DenseModule(
-        folder=folder,
-        in_features=config["in_features"],
-        out_features=config["out_features"],
-        bias=bool(config.get("bias", True)),
-        activation=activation,
-        residual=bool(config.get("use_residual", False)),
-    )
-
-
-def _read_layer_norm(folder: Path) -> LayerNormModule:
-    dimension = read_object(folder / "config.json").get("dimension")
-    if not _is_size(dimension):
-        raise FolderError(f"{folder / 'config.json'}: 'dimension' must be a positive whole number")
-    return LayerNormModule(folder=folder, dimension=dimension)
-
-
-def _read_static(folder: Path) -> StaticModule:
-    config = read_object(folder / "config.json") if (folder / "config.json").is_file() else {}
-    return StaticModule(folder=folder, normalize=bool(config.get("normalize", False)))
-
-
-def _read_normalize(folder: Path) -> NormalizeModule:
-    if (folder / "config.json").is_file():  # the legacy dialect has no file, often not even the folder
-        _refuse_other_input(folder / "config.json", read_object(folder / "config.json"))
-    return NormalizeModule()
-
-
-def _refuse_other_input(path: Path, config: dict[str, Any]) -> None:
-    for key in ("module_input_name", "module_output_name"):
-        if config.get(key) not in (None, "sentence_embedding"):
-            raise FolderError(f"{path}: {key} is {shown(str(config[key]))}, expected 'sentence_embedding'; this is no sentence encoder")
-
-
-def _refuse_remote_code(path: Path, config: dict[str, Any]) -> None:
-    if "auto_map" in config:
-        raise FolderError(f"{path}: 'auto_map' asks to run code that comes with the model, which Munjang never does")
-
-
-LEGACY_FLAGS: dict[Pooling, str] = {
-    "cls": "pooling_mode_cls_token",
-    "max": "pooling_mode_max_tokens",
-    "mean": "pooling_mode_mean_tokens",
-    "mean_sqrt_len": "pooling_mode_mean_sqrt_len_tokens",
-    "weightedmean": "pooling_mode_weightedmean_tokens",
-    "lasttoken": "pooling_mode_lasttoken",
-}
-
-NEW_NAMES: dict[str, Pooling] = {**{mode: mode for mode in POOLINGS}, "mean_sqrt_len_tokens": "mean_sqrt_len"}
-"""The names that the new dialect's `pooling_mode` uses."""
-
-_READERS: dict[str, Callable[[Path], Module]] = {
-    "Transformer": _read_transformer,
-    "Pooling": _read_pooling,
-    "Dense": _read_dense,
-    "LayerNorm": _read_layer_norm,
-    "Normalize": _read_normalize,
-    "StaticEmbedding": _read_static,
-}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from munjang.engine.activations import TORCH_NAMES
-from munjang.engine.folder import LEGACY_FLAGS, MODULES_FILE, NEW_NAMES, SETTINGS_FILE
+from munjang.engine.folder import SETTINGS_FILE
 from munjang.engine.modules import (
     POOLINGS,
     DenseModule,
@@ -25,6 +25,7 @@ from munjang.engine.modules import (
     StaticModule,
     TransformerModule,
 )
+from munjang.engine.read_module import LEGACY_FLAGS, MODULES_FILE, NEW_NAMES
 from munjang.engine.weights import SINGLE
 from munjang.types import Metric
 

@@ -1,0 +1,156 @@
+"""One entry of `modules.json` → the module it names, read from its folder.
+
+A table says which modules there are; no name that a folder gives becomes code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from munjang.engine.activations import TORCH_ACTIVATIONS
+from munjang.engine.jsonfile import inside, read_object
+from munjang.engine.modules import (
+    POOLINGS,
+    DenseModule,
+    LayerNormModule,
+    Module,
+    NormalizeModule,
+    Pooling,
+    PoolingModule,
+    StaticModule,
+    TransformerModule,
+)
+from munjang.errors import FolderError, shown
+
+MODULES_FILE = "modules.json"
+TRANSFORMER_FILES = tuple(
+    f"sentence_{name}_config.json" for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+)
+IGNORED_MODULES = frozenset({"Dropout"})
+"""Does nothing outside training."""
+
+
+def is_size(value: object) -> TypeGuard[int]:
+    """Say whether a JSON value is a positive whole number; `true` is none, though Python counts it as 1."""
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def read_module(root: Path, entry: dict[str, Any]) -> list[Module]:
+    """Return the module that one entry of `modules.json` names; a list, empty for one that does nothing outside training."""
+    kind = str(entry.get("type", "")).rsplit(".", 1)[-1]
+    if not str(entry.get("type", "")).startswith("sentence_transformers."):
+        raise FolderError(
+            f"{root / MODULES_FILE}: module type {shown(str(entry.get('type')))} is not one that Munjang knows; no code is loaded"
+        )
+    folder = inside(root, str(entry.get("path", "")))
+    if kind in IGNORED_MODULES:
+        return []
+    reader = _READERS.get(kind)
+    if reader is None:
+        raise FolderError(f"{root / MODULES_FILE}: module {shown(kind)} is not supported; known are {', '.join(sorted(_READERS))}")
+    return [reader(folder)]
+
+
+def transformer_settings(folder: Path) -> dict[str, Any]:
+    """Return what sentence-transformers says about a transformer beside its configuration."""
+    for name in TRANSFORMER_FILES:
+        if (folder / name).is_file():
+            return read_object(folder / name)
+    return {}
+
+
+def _read_transformer(folder: Path) -> TransformerModule:
+    settings = transformer_settings(folder)
+    config = read_object(folder / "config.json")
+    refuse_remote_code(folder / "config.json", config)
+    length = settings.get("max_seq_length")
+    if length is not None and not is_size(length):
+        raise FolderError(f"{folder}: max_seq_length is {shown(str(length))}, expected a positive whole number")
+    return TransformerModule(folder=folder, config=config, max_length=length, lowercase=bool(settings.get("do_lower_case")))
+
+
+def _read_pooling(folder: Path) -> PoolingModule:
+    config = read_object(folder / "config.json")
+    named = config.get("pooling_mode")
+    if named is None:
+        modes = tuple(mode for mode in POOLINGS if config.get(LEGACY_FLAGS[mode])) or ("mean",)
+    else:
+        found = [NEW_NAMES.get(str(mode)) for mode in (named if isinstance(named, list) else [named])]
+        modes = tuple(mode for mode in found if mode)
+        if len(modes) != len(found) or not modes:
+            raise FolderError(f"{folder / 'config.json'}: pooling_mode {shown(str(named))} is not among {', '.join(NEW_NAMES)}")
+    return PoolingModule(modes=modes, include_prompt=bool(config.get("include_prompt", True)))
+
+
+def _read_dense(folder: Path) -> DenseModule:
+    config = read_object(folder / "config.json")
+    _refuse_other_input(folder / "config.json", config)
+    sizes = config.get("in_features"), config.get("out_features")
+    if not all(is_size(size) for size in sizes):
+        raise FolderError(f"{folder / 'config.json'}: in_features and out_features must be positive whole numbers, found {sizes}")
+    name = config.get("activation_function") or "torch.nn.modules.activation.Tanh"
+    activation = TORCH_ACTIVATIONS.get(str(name))
+    if activation is None:
+        raise FolderError(f"{folder / 'config.json'}: activation {shown(str(name))} is not one that Munjang knows; no code is loaded")
+    return DenseModule(
+        folder=folder,
+        in_features=config["in_features"],
+        out_features=config["out_features"],
+        bias=bool(config.get("bias", True)),
+        activation=activation,
+        residual=bool(config.get("use_residual", False)),
+    )
+
+
+def _read_layer_norm(folder: Path) -> LayerNormModule:
+    dimension = read_object(folder / "config.json").get("dimension")
+    if not is_size(dimension):
+        raise FolderError(f"{folder / 'config.json'}: 'dimension' must be a positive whole number")
+    return LayerNormModule(folder=folder, dimension=dimension)
+
+
+def _read_static(folder: Path) -> StaticModule:
+    config = read_object(folder / "config.json") if (folder / "config.json").is_file() else {}
+    return StaticModule(folder=folder, normalize=bool(config.get("normalize", False)))
+
+
+def _read_normalize(folder: Path) -> NormalizeModule:
+    if (folder / "config.json").is_file():  # the legacy dialect has no file, often not even the folder
+        _refuse_other_input(folder / "config.json", read_object(folder / "config.json"))
+    return NormalizeModule()
+
+
+def _refuse_other_input(path: Path, config: dict[str, Any]) -> None:
+    for key in ("module_input_name", "module_output_name"):
+        if config.get(key) not in (None, "sentence_embedding"):
+            raise FolderError(f"{path}: {key} is {shown(str(config[key]))}, expected 'sentence_embedding'; this is no sentence encoder")
+
+
+def refuse_remote_code(path: Path, config: dict[str, Any]) -> None:
+    """Refuse a configuration that asks to run code."""
+    if "auto_map" in config:
+        raise FolderError(f"{path}: 'auto_map' asks to run code that comes with the model, which Munjang never does")
+
+
+LEGACY_FLAGS: dict[Pooling, str] = {
+    "cls": "pooling_mode_cls_token",
+    "max": "pooling_mode_max_tokens",
+    "mean": "pooling_mode_mean_tokens",
+    "mean_sqrt_len": "pooling_mode_mean_sqrt_len_tokens",
+    "weightedmean": "pooling_mode_weightedmean_tokens",
+    "lasttoken": "pooling_mode_lasttoken",
+}
+
+NEW_NAMES: dict[str, Pooling] = {**{mode: mode for mode in POOLINGS}, "mean_sqrt_len_tokens": "mean_sqrt_len"}
+"""The names that the new dialect's `pooling_mode` uses."""
+
+_READERS: dict[str, Callable[[Path], Module]] = {
+    "Transformer": _read_transformer,
+    "Pooling": _read_pooling,
+    "Dense": _read_dense,
+    "LayerNorm": _read_layer_norm,
+    "Normalize": _read_normalize,
+    "StaticEmbedding": _read_static,
+}
