@@ -107,3 +107,14 @@ def test_a_cluster_is_named_by_what_others_do_not_say():
     assert cluster_phrases([], []) == {}
     with pytest.raises(UsageError, match="2 for 1"):
         cluster_phrases(["a"], [0, 1])
+
+
+def test_samples_of_large_collections_tell_what_all_of_it_does(rows, monkeypatch):
+    labels = cluster(rows, ClusterOptions(k=6)).labels_N
+    whole = silhouette(rows, labels)
+    monkeypatch.setattr(clusters, "SILHOUETTE_ROWS", len(rows) // 2)
+    monkeypatch.setattr(clusters, "TRIED_ROWS", len(rows) // 2)
+    sampled = silhouette(rows, labels)
+    assert sampled == pytest.approx(whole, abs=0.1)
+    assert sampled == silhouette(rows, labels) != whole
+    assert len(cluster(rows).sizes) == 6

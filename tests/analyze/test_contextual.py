@@ -18,6 +18,7 @@ from munjang.analyze.topics.model import TopicModel
 from munjang.analyze.topics.saving import load_topics, save_topics
 from munjang.analyze.topics.settings import TopicSettings
 from munjang.analyze.topics.topic_words import bag_of
+from munjang.analyze.topics.update import update_topics
 from munjang.errors import InputError, UsageError
 from munjang.text.tagging import tagger
 
@@ -100,3 +101,18 @@ def test_equal_seeds_give_equal_models_and_too_little_text_is_refused() -> None:
     assert np.allclose(a.mixtures(COLLECTION.vectors, bag).sum(axis=1), 1, atol=1e-5)
     with pytest.raises(InputError, match="too few"):
         fit_topics(["rain"], vectors=[[1.0, 2.0]], settings=TopicSettings(method="contextual"), by=PLAIN)
+
+
+def test_it_takes_new_documents_and_places_the_old_as_before(model: TopicModel) -> None:
+    new = made(10, seed=3)
+    grown = update_topics(model, new.texts, vectors=new.vectors)
+    assert len(grown.documents) == len(COLLECTION.texts) + 40
+    assert (grown.labels[: len(COLLECTION.texts)] == model.labels).all()
+    assert adjusted_rand_score(new.truth, grown.labels[-40:]) > 0.8
+
+
+def test_small_batches_walk_through_every_document(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("munjang.analyze.contextual.BATCH", 32)
+    settings = TopicSettings(method="contextual", topics=4)
+    found = fit_topics(COLLECTION.texts, vectors=COLLECTION.vectors, settings=settings, by=PLAIN)
+    assert adjusted_rand_score(COLLECTION.truth, found.labels) > 0.8

@@ -62,3 +62,5 @@ def test_a_chain_of_small_steps_drags_no_different_text_away() -> None:
 def test_requests_that_make_no_sense_are_refused() -> None:
     with pytest.raises(UsageError, match="1 for 2 vectors"):
         dedupe([[1, 0], [0, 1]], texts=["a"])
+    with pytest.raises(UsageError, match="block is 0; expected at least 1 row"):
+        dedupe([[1, 0], [0, 1]], block=0)

@@ -171,3 +171,15 @@ def test_korean_candidates_of_real_bills_are_verbatim_and_clean():
             assert one.text in clean(text)
             assert not any(ends[end].startswith(("J", "E")) for _, end in one.places)
     assert all(end_in_nouns(phrases))
+
+
+@pytest.mark.parametrize(
+    ("how", "pool", "words"),
+    [
+        ("best", 3, "the choice 'best' is unknown, expected mmr, max-sum or nearest"),
+        ("max-sum", 0, "pool is 0, expected at least 1 candidate"),
+    ],
+)
+def test_a_choice_that_cannot_be_is_refused(how, pool, words):
+    with pytest.raises(UsageError, match=words):
+        choose(np.ones(2, dtype=np.float32), np.eye(2, dtype=np.float32), k=1, how=how, diversity=0.5, pool=pool)

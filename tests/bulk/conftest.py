@@ -34,15 +34,20 @@ def digest(output: Path) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-@pytest.fixture
-def news(tmp_path: Path) -> Path:
-    """90 rows with ids, and three that are broken."""
-    path = write_jsonl(tmp_path / "news.jsonl", 90)
+def write_news(folder: Path) -> Path:
+    """Write 90 rows with ids, and three that are broken."""
+    path = write_jsonl(folder / "news.jsonl", 90)
     lines = path.read_text(encoding="utf-8").splitlines()
     for place, line in ((5, "{broken"), (40, '{"id": 1}'), (80, '{"id": 2, "text": 7}')):
         lines.insert(place, line)
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def news(tmp_path: Path) -> Path:
+    """90 rows with ids, and three that are broken."""
+    return write_news(tmp_path)
 
 
 @pytest.fixture

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
-from dataclasses import replace
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,6 +18,7 @@ distributed = pytest.importorskip("distributed")
 
 from munjang.bulk import dask_cluster, dask_run  # noqa: E402 - needs distributed
 from munjang.bulk.dask_cluster import check_address, connected  # noqa: E402
+from munjang.bulk.dask_patience import Patience  # noqa: E402
 from munjang.bulk.dask_run import run_dask  # noqa: E402
 from munjang.bulk.local_run import Work  # noqa: E402
 from munjang.bulk.plan import plan_shards  # noqa: E402
@@ -119,7 +122,7 @@ def test_a_receipt_that_was_lost_with_the_last_worker_is_not_waited_for_for_ever
     _, specs = work_for(news, tmp_path, tiny_bert_folder)
     workers = {"tcp://127.0.0.1:1": 1}
     client = SimpleNamespace(status="running", nthreads=lambda: workers)
-    tasks, patience, lost = dask_run._Tasks(client, "plugin"), dask_run._Patience(client, 0.0), LostFuture()
+    tasks, patience, lost = dask_run._Tasks(client, "plugin"), Patience(client, 0.0, "go on"), LostFuture()
     monkeypatch.setattr(dask_run, "wait", lambda *_, **__: SimpleNamespace(done={lost}))
     tasks.open[lost] = specs[0], 1
     assert list(tasks.finished(patience)) == []
@@ -127,6 +130,57 @@ def test_a_receipt_that_was_lost_with_the_last_worker_is_not_waited_for_for_ever
     workers.clear()
     with pytest.raises(MunjangError, match="no worker since"):
         list(tasks.finished(patience))
+
+
+def test_a_shard_whose_workers_died_is_handed_out_again_until_it_is_given_up(tmp_path, news, tiny_bert_folder, monkeypatch):
+    _, specs = work_for(news, tmp_path, tiny_bert_folder)
+
+    def killed(**_):
+        raise distributed.KilledWorker("task", "tcp://127.0.0.1:1", 3)
+
+    client = SimpleNamespace(status="running", submit=lambda *_, key, **__: DeadFuture(key, killed))
+    tasks, patience = dask_run._Tasks(client, "plugin"), Patience(client, 0.0, "go on")
+    monkeypatch.setattr(dask_run, "wait", lambda open, **_: SimpleNamespace(done=set(open)))
+    tasks.start(specs[1:2])
+    for tries in range(2, dask_run.ATTEMPTS + 1):
+        assert list(tasks.finished(patience)) == []
+        assert [(future.key, *value) for future, value in tasks.open.items()] == [(f"plugin-1-{tries}", specs[1], tries)]
+    with pytest.raises(
+        MunjangError,
+        match=r"shard 1: its workers died again and again \(tcp://127.0.0.1:1\)\n.*smaller --shard-rows.*--resume",
+    ):
+        list(tasks.finished(patience))
+
+
+@dataclass(frozen=True)
+class DeadFuture:
+    key: str
+    result: Callable[..., None]
+
+
+def test_a_problem_takes_back_what_the_cluster_has_still_to_do(tmp_path, news, client, tiny_bert_folder):
+    work, specs = work_for(news, tmp_path, tiny_bert_folder, shard_rows=1)
+    (tmp_path / "vectors").write_text("in the way")
+    with pytest.raises(MunjangError, match=r"shard \d+, news.jsonl from"):
+        run_dask(work, specs, client=client, done=print)
+    until = time.monotonic() + 20
+    while (left := client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert left == 0
+
+
+def test_a_connection_that_is_lost_in_the_middle_is_told(tmp_path, news, client, tiny_bert_folder):
+    work, specs = work_for(news, tmp_path, tiny_bert_folder)
+    mine = distributed.Client(client.scheduler.address, set_as_default=False)
+    receipts = []
+
+    def done(receipt) -> None:
+        receipts.append(receipt)
+        mine.close()
+
+    with pytest.raises(MunjangError, match=r"the connection to the Dask scheduler was lost\n  continue with --resume"):
+        run_dask(work, specs, client=mine, done=done)
+    assert receipts
 
 
 @pytest.mark.parametrize("address", ["tcp://10.0.0.5:8786", "scheduler:8786", "tcp://127.0.0.1.example:8786", "ucx://10.0.0.5:1"])
@@ -160,12 +214,40 @@ def test_encode_dask_gives_the_right_meta_and_vectors(client, tiny_bert_folder, 
     assert str(dataset.schema.field("vector").type).startswith("fixed_size_list")
     with pytest.raises(InputError, match="no column 'body'"):
         encode_dask(frame, "body", model=tiny_bert_folder)
+    holes = frames.from_pandas(pandas.DataFrame({"text": ["rain", None]}, dtype=object), npartitions=1)
+    with (
+        client.as_current(),
+        pytest.raises(InputError, match=r"'text' holds a \w+, expected texts only\n  fill or drop missing"),
+    ):
+        encode_dask(holes, "text", model=tiny_bert_folder).compute()
+
+
+def test_pairs_do_not_wait_for_ever_for_a_cluster_without_workers(tmp_path, news, encode, monkeypatch):
+    from munjang.bulk.pair_blocks import mine_output
+
+    monkeypatch.setattr("munjang.bulk.dask_patience.NO_WORKERS_SECONDS", 0.3)
+    output = encode(news, tmp_path / "out")
+    with (
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as empty,
+        distributed.Client(empty, set_as_default=False) as nobody,
+        pytest.raises(MunjangError, match=r"the Dask cluster has no worker since 0 seconds\n  start some, then call it again"),
+    ):
+        mine_output(str(output), client=nobody)
+
+
+def test_pairs_whose_cluster_is_gone_are_told(tmp_path, news, encode, client):
+    from munjang.bulk.pair_blocks import mine_output
+
+    output = encode(news, tmp_path / "out")
+    mine = distributed.Client(client.scheduler.address, set_as_default=False)
+    with pytest.raises(MunjangError, match=r"the connection to the Dask scheduler was lost\n  call it again"):
+        mine_output(str(output), client=mine, progress=lambda _: mine.close())
 
 
 def test_pairs_on_a_cluster_are_those_of_mine(tmp_path, news, encode, client):
     from munjang.analyze.pairs import mine
     from munjang.bulk.output import open_output
-    from munjang.bulk.pair_blocks import SAME, mine_output
+    from munjang.bulk.pair_blocks import SAME, count_blocks, mine_output
 
     output = encode(news, tmp_path / "out")
     blocks = list(open_output(output).blocks())
@@ -173,8 +255,10 @@ def test_pairs_on_a_cluster_are_those_of_mine(tmp_path, news, encode, client):
     mined = mine(np.concatenate([block.vectors_ND for block in blocks]), threshold=0.5, top=10_000)
     expected = {(ids[pair.a], ids[pair.b]): pair.score for pair in mined.pairs if pair.score < SAME - 1e-6}
     here = mine_output(str(output), threshold=0.5)
-    there = mine_output(str(output), threshold=0.5, client=client)
+    done: list[int] = []
+    there = mine_output(str(output), threshold=0.5, client=client, progress=done.append)
     assert there == here
+    assert sum(done) == count_blocks(str(output)) == 15
     found = {(pair.a, pair.b): pair.score for pair in here.pairs}
     assert expected.keys() - found.keys() == set()
     for pair, score in expected.items():

@@ -37,3 +37,17 @@ def test_an_input_without_rows_cannot_be_measured(tmp_path, tiny_bert_folder):
         estimate([str(tmp_path / "a.txt")], model=str(tiny_bert_folder), workers=0)
     with pytest.raises(UsageError, match="shard_rows"):
         estimate([str(tmp_path / "a.txt")], model=str(tiny_bert_folder), settings=BulkSettings(shard_rows=0))
+
+
+def test_a_parquet_file_is_measured_by_its_first_rows(tmp_path, tiny_bert_folder):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"text": ["rain", "snow", "rain"] * 20}), tmp_path / "a.parquet")
+    found = estimate([str(tmp_path / "a.parquet")], model=str(tiny_bert_folder))
+    assert (found.rows, found.sample) == (60, 60)
+    assert found.repeated == pytest.approx(1 - 2 / 60, abs=1e-3)
+
+
+def test_an_input_of_broken_rows_cannot_be_measured_and_the_first_reason_is_told(tmp_path, tiny_bert_folder):
+    (tmp_path / "a.jsonl").write_text('{"text": 1}\n' * 5)
+    with pytest.raises(InputError, match=r"a.jsonl: none of the first rows can be used: 'text' is a int, expected a text"):
+        estimate([str(tmp_path / "a.jsonl")], model=str(tiny_bert_folder))

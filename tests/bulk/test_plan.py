@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from munjang.bulk.inputs import find_inputs
 from munjang.bulk.job import InputFile
 from munjang.bulk.look import look_at
-from munjang.bulk.opening import forget_packed
+from munjang.bulk.opening import forget_packed, opened_lines
 from munjang.bulk.plan import plan_shards, rows_like
 from munjang.bulk.read_shard import ShardRows, read_shard
 from munjang.bulk.settings import BulkSettings
@@ -176,3 +177,35 @@ def test_parts_of_a_gzip_file_are_read_forward_without_unpacking_it_again(tmp_pa
     assert len(opened) == 1
     assert read_shard(file, specs[3], chosen).texts == [str(number) for number in range(60, 80)]
     opening.forget_packed()
+
+
+def test_shards_that_begin_deep_inside_a_row_group_hold_their_own_rows(tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    texts = [f"text {number}" for number in range(2_500)]
+    parquet.write_table(pyarrow.table({"text": texts}), tmp_path / "a.parquet", row_group_size=2_500)
+    _, shards = parts(tmp_path / "a.parquet", BulkSettings(shard_rows=1_200))
+    assert [text for shard in shards for text in shard.texts] == texts
+    assert [shard.ids[0] for shard in shards] == ["0:0", "0:1200"]
+
+
+def test_an_id_beyond_the_limit_is_a_rejected_row(tmp_path):
+    rows = [{"id": "a", "text": "rain"}, {"id": "비" * 2_000, "text": "snow"}]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    file, [shard] = parts(tmp_path / "a.jsonl", BulkSettings())
+    assert file.id_column == "id"
+    assert shard.texts == ["rain"]
+    [rejected] = shard.rejected
+    assert rejected.line == 1
+    assert re.fullmatch(r"the id '비+…' has 6,000 bytes, the limit is [\d,]+", rejected.reason)
+
+
+@pytest.mark.parametrize("cut", [1, 4, 5, 6, 2**20 + 10, 3 * 2**20, 3 * 2**20 + 4, 3 * 2**20 + 10])
+def test_a_line_belongs_to_the_part_it_starts_in_however_long_it_is(tmp_path, cut):
+    lines = [b"one\n", b"x" * (3 * 2**20) + b"\n", b"the end has no line feed"]
+    (tmp_path / "a.txt").write_bytes(b"".join(lines))
+    found = []
+    for start, stop in ((0, cut), (cut, None)):
+        with opened_lines(str(tmp_path / "a.txt"), start, stop) as part:
+            found.append(b"".join(iter(part.readline, b"")).removeprefix(b"\n" if start else b""))
+            assert all(start <= at and (stop is None or at < stop) for at in part.starts)
+    assert b"".join(found) == b"".join(lines)

@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 from tests.bulk.conftest import digest
 
-from munjang.bulk.local_run import Work, run_local
 from munjang.bulk.manifest import read_papers
 from munjang.bulk.output import merge, open_output
 from munjang.bulk.run import Crew, describe, encode_bulk
 from munjang.bulk.settings import BulkSettings
 from munjang.bulk.storage import LocalStorage, RemoteStorage
 from munjang.bulk.summed import from_summed, to_summed
-from munjang.errors import Busy, InputError, MunjangError, NoSpace, UsageError
+from munjang.errors import Busy, InputError, NoSpace, UsageError
 from munjang.limits import usable_cores
 
 pytest.importorskip("pyarrow")
@@ -133,58 +131,6 @@ def test_merged_files_hold_all_rows_in_order(tmp_path, news, encode, tiny_bert_f
     np.testing.assert_allclose(vectors, expected, atol=2e-6)
     with pytest.raises(UsageError, match="ends in"):
         merge(output, tmp_path / "all.csv")
-
-
-WORKER = """
-import json, os, sys
-first = json.loads(sys.stdin.readline())
-print('{"ready": true}', flush=True)
-for line in sys.stdin:
-    shard = json.loads(line)["number"]
-    if shard == 1:
-        BEHAVIOUR
-    print(json.dumps({"receipt": {"shard": shard, "rows": 0, "rejected": 0, "lines": 0, "encoded": 0, "tokens": 0, "too_long": 0,
-                                  "seconds": 0, "files": []}}), flush=True)
-"""
-
-
-def run_with(behaviour: str, news, tmp_path, tiny_bert_folder) -> list[int]:
-    from munjang.bulk.plan import plan_shards
-
-    job = describe([str(news)], tiny_bert_folder, BulkSettings(shard_rows=20))
-    done: list[int] = []
-    command = (sys.executable, "-c", WORKER.replace("BEHAVIOUR", behaviour))
-    specs = list(plan_shards(job.inputs, job.settings))
-    run_local(Work(job, str(tmp_path), 1), specs, workers=2, done=lambda receipt: done.append(receipt.shard), command=command)
-    return sorted(done)
-
-
-def test_a_worker_that_dies_is_replaced(tmp_path, news, tiny_bert_folder):
-    once = f"flag = {str(tmp_path / 'died')!r}; os.path.exists(flag) or (open(flag, 'w'), os.kill(os.getpid(), 9))"
-    assert run_with(once, news, tmp_path, tiny_bert_folder) == [0, 1, 2, 3, 4]
-    assert (tmp_path / "died").exists()
-
-
-def test_a_shard_over_which_every_worker_dies_ends_the_run(tmp_path, news, tiny_bert_folder):
-    with pytest.raises(MunjangError, match=r"shard 1: its worker died 5 times \(exit code -9\)\n.*memory"):
-        run_with("os.kill(os.getpid(), 9)", news, tmp_path, tiny_bert_folder)
-
-
-def test_a_problem_of_a_worker_is_raised_as_what_it_was(tmp_path, news, tiny_bert_folder):
-    problem = {"problem": {"kind": "NoSpace", "message": "shard 1: the disk is full"}}
-    with pytest.raises(NoSpace, match="shard 1: the disk is full"):
-        run_with(f"print(json.dumps({problem}), flush=True); continue", news, tmp_path, tiny_bert_folder)
-
-
-def test_a_model_that_is_not_the_jobs_is_refused_by_the_worker(tmp_path, news, tiny_bert_folder):
-    from dataclasses import replace
-
-    from munjang.bulk.plan import plan_shards
-
-    job = describe([str(news)], tiny_bert_folder, BulkSettings())
-    other = replace(job, model=replace(job.model, fingerprint="0" * 64))
-    with pytest.raises(MunjangError, match="put the same model folder on every machine"):
-        run_local(Work(other, str(tmp_path), 1), plan_shards(job.inputs, job.settings), workers=1, done=print)
 
 
 @pytest.fixture

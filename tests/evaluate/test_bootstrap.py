@@ -122,3 +122,15 @@ def test_no_rows_give_nan_and_no_resamples_are_refused():
     assert math.isnan(bootstrap_interval(of_mean([]), 0).low)
     with pytest.raises(UsageError, match="at least 1"):
         bootstrap_interval(of_mean([1.0]), 1, resamples=0)
+    nothing = mean_intervals({"accuracy": [], "recall": []})["recall"]
+    assert math.isnan(nothing.low)
+    assert math.isnan(nothing.high)
+    none = paired_bootstrap([], [], of_mean)
+    assert (none.n, math.isnan(none.p)) == (0, True)
+
+
+def test_systems_whose_statistic_has_no_meaning_have_no_p_value():
+    found = paired_bootstrap([1.0] * 8, list(range(8)), spearman_with(list(range(8))), resamples=100)
+    assert math.isnan(found.a)
+    assert math.isnan(found.p)
+    assert found.b == pytest.approx(1)

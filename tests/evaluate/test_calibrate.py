@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from munjang.errors import DamagedFile, InputError, UsageError
 from munjang.evaluate.calibrate import calibrate, expected_calibration_error, fit, load_calibration, save_calibration
+from munjang.limits import LIMITS
 
 rows = st.lists(st.tuples(st.integers(-10, 10).map(lambda i: i / 10), st.integers(0, 1)), min_size=2, max_size=60).filter(
     lambda rows: len({label for _, label in rows}) == 2
@@ -90,3 +92,15 @@ def test_one_class_and_unknown_methods_are_refused():
         calibrate([0.1, 0.2, 0.3], [1, 1, 0])
     with pytest.raises(UsageError, match="isotonic or logistic"):
         fit([0.1, 0.2], [0, 1], method="beta")  # type: ignore[arg-type]
+
+
+def test_a_calibration_of_nothing_has_no_error():
+    assert math.isnan(expected_calibration_error([], []))
+
+
+def test_a_file_that_is_not_there_or_far_too_large_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"c.json: no such file"):
+        load_calibration(tmp_path / "c.json")
+    (tmp_path / "c.json").write_bytes(b" " * (LIMITS.max_config_bytes + 1))
+    with pytest.raises(DamagedFile, match=rf"c.json: {LIMITS.max_config_bytes + 1:,} bytes, the limit is {LIMITS.max_config_bytes:,}"):
+        load_calibration(tmp_path / "c.json")

@@ -72,3 +72,15 @@ def test_rounding_never_takes_a_correlation_beyond_one():
 def test_two_rows_are_enough():
     assert pearson([1, 2], [5, 3]) == pytest.approx(-1)
     assert spearman([1, 2], [3, 5]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-300, 1.0, 1.9999999999999998, 1e300])
+def test_values_that_differ_by_the_least_there_is_have_a_correlation(scale):
+    x = np.array([scale, scale, np.nextafter(scale, 0)])
+    assert 0.5 < pearson(x, [2, 2, 1]) <= 1
+    assert spearman(x, [2, 2, 1]) == pytest.approx(1, abs=1e-9)
+
+
+def test_a_table_of_numbers_is_refused_with_its_shape():
+    with pytest.raises(InputError, match=r"x: an array of shape \(2, 2\), expected one number per row"):
+        pearson([[1, 2], [3, 4]], [1, 2])

@@ -119,3 +119,19 @@ def test_the_korean_question_pairs_show_their_inverted_labels(shared_data):
     assert raw.findings[0].check == "inverted-labels"
     assert raw.findings[0].count == pytest.approx(759)
     assert "inverted-labels" not in _checks(lint_files(file))
+
+
+def test_repeats_with_labels_of_no_scale_contradict_by_their_words(tmp_path):
+    rows = [(f"text {number}", f"other {number}", "neutral") for number in range(20)]
+    rows += [("up", "down", "neutral"), ("up", "down", "entailment"), ("in", "out", "neutral"), ("in", "out", "neutral")]
+    path = tmp_path / "a.tsv"
+    path.write_text("sentence1\tsentence2\tgold_label\n" + "".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    found = _checks(lint_files(path))
+    assert found["contradictory-duplicates"].examples == ("a.tsv line 22 and a.tsv line 23",)
+    assert found["duplicates"].examples == ("a.tsv line 25",)
+
+
+def test_a_test_file_of_its_own_words_overlaps_nowhere(tmp_path):
+    test = [("all new words", "never seen before", "1"), ("quite another thing", "said in its own way", "0")]
+    report = lint_files(_write(tmp_path / "train.tsv", _good()), _write(tmp_path / "test.tsv", test))
+    assert not [check for check in _checks(report) if check.startswith("overlap")]

@@ -23,3 +23,8 @@ def test_the_error_equals_sentence_transformers(minilm, sentences):
 def test_vectors_of_different_size_are_refused(words):
     with pytest.raises(InputError, match="one shape"):
         score_mse(words.encode(["a"]), words.encode(["a", "b"]))
+
+
+def test_no_pairs_are_refused(words):
+    with pytest.raises(InputError, match="no sentence pairs to evaluate"):
+        evaluate_mse(words, words, [])

@@ -49,3 +49,8 @@ def test_scores_of_another_width_are_refused():
 def test_scores_that_are_no_numbers_have_no_label(value):
     with pytest.raises(InputError, match="NaN or infinity"):
         labels_of([[0.0, value, 0.5]], ORDER)
+
+
+def test_no_pairs_are_refused():
+    with pytest.raises(InputError, match="no pairs to evaluate"):
+        evaluate_nli(Classifier(), [], labels=ORDER)

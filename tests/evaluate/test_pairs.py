@@ -43,3 +43,8 @@ def test_one_class_gives_null_where_nothing_can_be_said(words):
 def test_another_label_is_refused_by_file_and_line(words):
     with pytest.raises(InputError, match="x.tsv line 4: the label is 'neutral'"):
         evaluate_pairs(words, [LabelledPair("a", "b", "neutral", "x.tsv line 4")])
+
+
+def test_no_pairs_are_refused(words):
+    with pytest.raises(InputError, match="no pairs to evaluate"):
+        evaluate_pairs(words, [])

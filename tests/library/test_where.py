@@ -126,3 +126,30 @@ def test_any_text_is_a_condition_or_a_usage_error(documents, where):
     except UsageError:
         return
     documents.execute(f"SELECT {sql} FROM documents", values).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        (f"a in ({', '.join(map(str, range(5_001)))})", "at most 5,000 values"),
+        ("a like 7", "a pattern 'in single quotes' of at most 1,000 characters"),
+        (f"a like '{'x' * 1_001}'", "a pattern 'in single quotes' of at most 1,000 characters"),
+    ],
+    ids=["too many values", "no pattern", "a long pattern"],
+)
+def test_a_filter_beyond_the_limits_names_them(where, expected):
+    with pytest.raises(UsageError, match=expected):
+        parse_where(where)
+
+
+@pytest.mark.parametrize(
+    ("found", "value", "expected"),
+    [(["a", 1], "a", True), (["a", 1], 1, True), (["ab"], "a", False), ("ab", "a", True), (12, 1, False), ([], "a", False)],
+)
+def test_contains_asks_a_list_for_a_member_and_a_text_for_a_part(documents, found, value, expected):
+    condition = Contains("a", value)
+    assert matches(condition, {"a": found}) is expected
+    documents.execute("DELETE FROM documents")
+    documents.execute("INSERT INTO documents (metadata) VALUES (?)", (json.dumps({"a": found}),))
+    sql, values = where_sql(condition)
+    assert bool(documents.execute(f"SELECT {sql} FROM documents", values).fetchone()[0]) is expected

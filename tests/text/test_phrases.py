@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from munjang.text.phrases import end_in_nouns, noun_phrases, nouns, sentences
-from munjang.text.tagging import tagger
+from munjang.text.tagging import Morpheme, tagger
 from munjang.text.unicode import clean
 
 BILL = "국회의원의 수당 등에 관한 법률은 AI반도체산업을 육성하고 경제적 지원을 2025년까지 늘리려는 것임."
@@ -76,3 +76,40 @@ def test_sentences_keep_their_places():
     assert [span.text for span in found] == ["It rains.", "I stay at home!", "비가 온다。", "나는 집에 있다"]
     assert all(text[span.start : span.end] == span.text for span in found)
     assert sentences("", by=tagger("plain")) == []
+
+
+class Scripted:
+    """A tagger that says what it is told."""
+
+    name = "scripted"
+
+    def __init__(self, *tags: tuple[str, str]) -> None:
+        self.tags = tags
+
+    def tag(self, texts):
+        for text in texts:
+            found, at = [], 0
+            for form, tag in self.tags:
+                start = text.index(form, at)
+                at = start + len(form)
+                found.append(Morpheme(form, tag, start, at))
+            yield found
+
+    def sentences(self, text):
+        return [(0, len(text))]
+
+
+@pytest.mark.parametrize(
+    ("text", "tags", "expected"),
+    [
+        ("-산업-", [("-", "SO"), ("산업", "NNG"), ("-", "SO")], ["산업"]),
+        ("산업반", [("산업", "NNG"), ("반", "XPN")], ["산업"]),
+        ("산업-반", [("산업", "NNG"), ("-", "SO"), ("반", "XPN")], ["산업"]),
+        ("--", [("-", "SO"), ("-", "SO")], []),
+    ],
+    ids=["hyphens", "a prefix behind", "both", "nothing but hyphens"],
+)
+def test_hyphens_and_prefixes_at_an_end_are_no_part_of_a_word(text, tags, expected):
+    by = tagger(Scripted(*tags))
+    assert by.name == "scripted"
+    assert phrases(text, by=by) == expected

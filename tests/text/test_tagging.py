@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from munjang.errors import MissingExtra, UsageError
-from munjang.text import korean, tagging
+from munjang.text import kiwi, korean, tagging
 from munjang.text.kiwi import check_user_words, pieces
 from munjang.text.korean import KoreanNote
 from munjang.text.tagging import KiwiTagger, Morpheme, PlainTagger, tagger
@@ -133,3 +133,9 @@ def test_nfd_is_tagged_like_nfc(name):
 def test_pieces_put_together_are_the_text(text, longest):
     assert "".join(piece for _, piece in pieces(text, longest=longest)) == text
     assert all(text[at : at + len(piece)] == piece and len(piece) <= longest for at, piece in pieces(text, longest=longest))
+
+
+def test_without_kiwi_its_sentences_name_the_extra(monkeypatch):
+    monkeypatch.setattr(kiwi, "kiwi_is_installed", lambda: False)
+    with pytest.raises(MissingExtra, match=r"splitting Korean into morphemes needs the extra 'korean'.*\n.*install 'munjang\[korean\]'"):
+        kiwi.kiwi_sentences("비가 온다. 눈이 온다.", user_words=("문장임베딩도서관",))

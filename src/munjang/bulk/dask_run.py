@@ -16,6 +16,7 @@ from distributed import Client, Future, KilledWorker, WorkerPlugin, get_worker, 
 
 from munjang.bulk.attempt import Problem, attempt, load_model
 from munjang.bulk.cache import EmbeddingCache
+from munjang.bulk.dask_patience import NO_WORKERS_SECONDS, Patience, lost
 from munjang.bulk.job import Receipt, ShardSpec
 from munjang.bulk.local_run import ATTEMPTS, Work
 from munjang.bulk.storage import open_storage
@@ -23,9 +24,6 @@ from munjang.errors import MunjangError
 
 RETRIES = 3
 """How often a task is tried again that ends with an error nobody foresaw."""
-
-NO_WORKERS_SECONDS = 60.0
-"""A cluster without workers is given up after so long."""
 
 _LOOK_SECONDS = 2.0
 _LEAST_WAITING = 32
@@ -68,19 +66,19 @@ def run_dask(
 ) -> None:
     """Do all shards on a cluster and call `done` for each as it is finished; raise at the first problem."""
     plugin = f"munjang-bulk-{work.job.model.fingerprint[:12]}-{time.time_ns():x}"
-    patience = _Patience(client, no_workers_seconds)
+    patience = Patience(client, no_workers_seconds, "continue with --resume")
     patience.until_workers()
     _register(client, ModelPlugin(work, plugin))
     tasks = _Tasks(client, plugin)
     try:
         waiting = iter(specs)
-        tasks.start(islice(waiting, _room(client)))
+        tasks.start(islice(waiting, _room(patience)))
         while tasks.open:
             with client.as_current():  # what `wait` asks for
                 receipts = list(tasks.finished(patience))
             for receipt in receipts:
                 done(receipt)
-            tasks.start(islice(waiting, max(_room(client) - len(tasks.open), 0)))
+            tasks.start(islice(waiting, max(_room(patience) - len(tasks.open), 0)))
     finally:
         tasks.cancel()
         _forget(client, plugin)
@@ -100,7 +98,7 @@ class _Tasks:
             future = self._client.submit(encode_on_worker, self._plugin, spec, key=key, retries=RETRIES, priority=-spec.number, pure=False)
             self.open[future] = spec, tries
 
-    def finished(self, patience: _Patience) -> Iterator[Receipt]:
+    def finished(self, patience: Patience) -> Iterator[Receipt]:
         """Wait for some, and yield the receipts of those that are done; a shard whose workers died is handed out again."""
         try:
             ended = wait(list(self.open), timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED").done
@@ -122,7 +120,7 @@ class _Tasks:
         if self.open and self._client.status == "running":
             self._client.cancel(list(self.open), force=True)
 
-    def _outcome(self, future: Future, spec: ShardSpec, tries: int, patience: _Patience) -> Receipt | Problem | None:
+    def _outcome(self, future: Future, spec: ShardSpec, tries: int, patience: Patience) -> Receipt | Problem | None:
         try:
             outcome: Receipt | Problem = future.result(timeout=_LOOK_SECONDS)
         except TimeoutError:  # the worker was lost with the receipt it held; the scheduler has the task done again, if there are workers
@@ -138,45 +136,15 @@ class _Tasks:
             self.start([spec], tries + 1)
             return None
         except CancelledError:
-            raise MunjangError("the connection to the Dask scheduler was lost\n  continue with --resume") from None
+            raise lost("continue with --resume") from None
         except Exception as error:
             raise MunjangError(f"shard {spec.number}: {type(error).__name__}: {error}\n  continue with --resume") from error
         return outcome
 
 
-class _Patience:
-    """Gives up on a cluster that has no workers, or is gone, for too long."""
-
-    def __init__(self, client: Client, seconds: float) -> None:
-        self._client, self._seconds = client, seconds
-        self._seen = time.monotonic()
-
-    def look(self) -> None:
-        """Look whether there are workers."""
-        if self._client.status not in ("running", "connecting"):
-            raise MunjangError("the connection to the Dask scheduler was lost\n  continue with --resume")
-        if _threads(self._client):
-            self._seen = time.monotonic()
-        elif time.monotonic() - self._seen > self._seconds:
-            raise MunjangError(
-                f"the Dask cluster has no worker since {self._seconds:.0f} seconds\n  start some, then continue with --resume"
-            )
-
-    def until_workers(self) -> None:
-        """Wait for the first worker."""
-        while not _threads(self._client):
-            self.look()
-            time.sleep(0.1)
-        self._seen = time.monotonic()
-
-
-def _threads(client: Client) -> int:
-    return sum(client.nthreads().values())
-
-
-def _room(client: Client) -> int:
+def _room(patience: Patience) -> int:
     """Return how many shards the cluster should have in hand: enough to keep it busy, few enough to keep the scheduler light."""
-    return max(_LEAST_WAITING, 4 * _threads(client))
+    return max(_LEAST_WAITING, 4 * patience.threads())
 
 
 def _register(client: Client, plugin: ModelPlugin) -> None:

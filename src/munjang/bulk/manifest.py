@@ -84,7 +84,7 @@ def differences(then: Job, now: Job) -> Iterator[str]:
         if value != after[name]:
             yield f"{name}: {value!r} then, {after[name]!r} now"
     old, new = ({file.path: (file.bytes, file.modified) for file in job.inputs} for job in (then, now))
-    for path in old.keys() | new.keys():
+    for path in sorted(old.keys() | new.keys()):
         if path not in new:
             yield f"input: {path} then, not there now"
         elif path not in old:

@@ -9,7 +9,8 @@ Shapes: N and M rows of two shards, D dimensions, P pairs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -18,13 +19,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from munjang.bulk.output import BulkOutput, open_output
-from munjang.errors import UsageError
+from munjang.errors import MunjangError, UsageError
 from munjang.types import Ints, Vectors
 from munjang.vectors.similarity import prepared
 
 SAME = 0.999_999
 TILE = 2_048
 """Rows and columns of scores held at once."""
+_LOOK_SECONDS = 2.0
 
 
 class IdPair(NamedTuple):
@@ -59,21 +61,38 @@ class _Best:
     cut: bool
 
 
-def mine_output(place: str, *, threshold: float = 0.8, top: int = 100_000, client: Any = None) -> BulkPairs:
-    """Return the `top` best pairs of rows whose cosine is at least the threshold; with a Dask client, computed on its workers."""
+def count_blocks(place: str) -> int:
+    """Return how many blocks `mine_output` has to do."""
+    shards = len(_shards(open_output(place)))
+    return shards * (shards + 1) // 2
+
+
+def mine_output(
+    place: str, *, threshold: float = 0.8, top: int = 100_000, client: Any = None, progress: Callable[[int], None] | None = None
+) -> BulkPairs:
+    """Return the `top` best pairs of rows whose cosine is at least the threshold; with a Dask client, computed on its workers.
+
+    `progress` is called with 1 after each block.
+    """
     if not -1 <= threshold <= 1 or top < 1:
         raise UsageError(f"threshold is {threshold} and top is {top}; expected -1 to 1, and at least 1")
     output = open_output(place)
     if output.job.settings.precision not in ("float32", "float16"):
         raise UsageError(f"{place}: holds {output.job.settings.precision} vectors, pairs need float32 or float16")
-    shards = [number for number, receipt in enumerate(output.receipts) if receipt.rows]
+    shards = _shards(output)
     blocks = ((a, b) for at, a in enumerate(shards) for b in shards[at:])
     found = _Best(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32), {}, 0, False)
     results = _here(place, blocks, threshold, top) if client is None else _on(client, place, blocks, threshold, top)
     for best in results:
         found = _joined(found, best, top)
+        if progress is not None:
+            progress(1)
     pairs = zip(found.a_P.tolist(), found.b_P.tolist(), found.score_P.tolist(), strict=True)
     return BulkPairs(tuple(IdPair(found.ids[a], found.ids[b], score) for a, b, score in pairs), found.same, found.cut)
+
+
+def _shards(output: BulkOutput) -> list[int]:
+    return [number for number, receipt in enumerate(output.receipts) if receipt.rows]
 
 
 def _here(place: str, blocks: Iterable[tuple[int, int]], threshold: float, top: int) -> Iterator[_Best]:
@@ -82,17 +101,32 @@ def _here(place: str, blocks: Iterable[tuple[int, int]], threshold: float, top: 
 
 def _on(client: Any, place: str, blocks: Iterator[tuple[int, int]], threshold: float, top: int) -> Iterator[_Best]:
     """Keep a few blocks for each of the cluster's threads in hand, so that results never pile up."""
-    from distributed import as_completed
+    from distributed import KilledWorker, wait
 
-    def submit(count: int) -> list[Any]:
-        return [client.submit(block_pairs, place, a, b, threshold, top, pure=False, retries=3) for a, b in islice(blocks, count)]
+    from munjang.bulk.dask_patience import NO_WORKERS_SECONDS, Patience, lost
 
+    then = "call it again"
+    patience = Patience(client, NO_WORKERS_SECONDS, then)
+    patience.until_workers()
+    in_hand: set[Any] = set()
     with client.as_current():
-        running = as_completed(submit(max(8, 4 * sum(client.nthreads().values()))))
-        for future in running:
-            yield future.result()
-            for more in submit(1):
-                running.add(more)
+        while True:
+            room = max(8, 4 * patience.threads()) - len(in_hand)
+            in_hand |= {client.submit(block_pairs, place, a, b, threshold, top, pure=False, retries=3) for a, b in islice(blocks, room)}
+            if not in_hand:
+                return
+            try:
+                ended = wait(in_hand, timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED").done
+                for future in ended:
+                    best = future.result(timeout=_LOOK_SECONDS)
+                    in_hand.remove(future)
+                    yield best
+            except TimeoutError:  # nothing is done yet, or it was lost with its worker and is done again, if there are workers
+                patience.look()
+            except CancelledError:
+                raise lost(then) from None
+            except KilledWorker as error:
+                raise MunjangError(f"workers died again and again ({error.last_worker})\n  give them more memory, then {then}") from None
 
 
 def block_pairs(place: str, a: int, b: int, threshold: float, top: int) -> _Best:

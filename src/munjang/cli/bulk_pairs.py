@@ -30,12 +30,14 @@ def show_bulk_pairs(folder: str, *, threshold: float, top: int, dask: str | None
 
 
 def _found(folder: str, threshold: float, top: int, dask: str | None) -> BulkPairs:
-    from munjang.bulk.pair_blocks import mine_output
+    from munjang.bulk.pair_blocks import count_blocks, mine_output
+    from munjang.models.progress import progress_bar
 
-    if dask is None:
-        return mine_output(folder, threshold=threshold, top=top)
-    from munjang.bulk.dask_cluster import connected
-    from munjang.limits import usable_cores
+    with progress_bar("pairs of shards", count_blocks(folder), shown=True) as advance:
+        if dask is None:
+            return mine_output(folder, threshold=threshold, top=top, progress=advance)
+        from munjang.bulk.dask_cluster import connected
+        from munjang.limits import usable_cores
 
-    with connected(dask, workers=usable_cores(), threads=1) as client:
-        return mine_output(folder, threshold=threshold, top=top, client=client)
+        with connected(dask, workers=usable_cores(), threads=1) as client:
+            return mine_output(folder, threshold=threshold, top=top, client=client, progress=advance)

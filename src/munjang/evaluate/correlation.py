@@ -50,14 +50,11 @@ def _correlate(x: FloatArray, y: FloatArray) -> float:
     if x.size < 2 or np.all(x == x[0]) or np.all(y == y[0]):
         return math.nan
     # Scaled before squaring, so that tiny or huge values neither vanish nor overflow.
-    dx, dy = _direction(x), _direction(y)
-    if dx is None or dy is None:
-        return math.nan
-    return float(np.clip(dx @ dy, -1.0, 1.0))
+    return float(np.clip(_direction(x) @ _direction(y), -1.0, 1.0))
 
 
-def _direction(x: FloatArray) -> FloatArray | None:
+def _direction(x: FloatArray) -> FloatArray:
+    """Return the centred values at length 1; of values that are not all equal, some stay apart from their mean."""
     scale = np.abs(x).max()
     centred = x / scale - (x / scale).mean()
-    length = float(np.linalg.norm(centred))
-    return centred / length if length > 0 else None
+    return np.asarray(centred / np.linalg.norm(centred))

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from itertools import count
+from typing import cast
 
 import numpy as np
 
@@ -89,13 +90,7 @@ def _insert_document(connection: sqlite3.Connection, document: Document) -> int:
         "INSERT INTO documents (id, text, metadata, content_hash, checksum) VALUES (?, ?, ?, ?, ?)",
         (document.id, document.text, metadata, document.content_hash, checksum),
     )
-    return _row_of(cursor)
-
-
-def _row_of(cursor: sqlite3.Cursor) -> int:
-    if cursor.lastrowid is None:
-        raise AssertionError("an INSERT has a row")
-    return cursor.lastrowid
+    return cast(int, cursor.lastrowid)  # an INSERT has a row
 
 
 def _check(entry: Entry, dimension: int) -> None:

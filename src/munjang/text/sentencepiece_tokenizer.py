@@ -71,9 +71,7 @@ def build(model: SentencePieceModel, vocabulary: Vocabulary, *, spelling: Spelli
         what = "white space as suffix" if model.whitespace_as_suffix else f"the algorithm {model.algorithm.name}"
         raise FolderError(f"{where}: {what} is not supported, expected a Unigram or BPE model with white space as prefix")
     tokenizer = Tokenizer(_unigram(model, vocabulary, spelling) if model.algorithm is Algorithm.UNIGRAM else _bpe(model, vocabulary))
-    steps = _normalizers(model, spelling)
-    if steps:
-        tokenizer.normalizer = normalizers.Sequence(steps)
+    tokenizer.normalizer = normalizers.Sequence(_normalizers(model, spelling))
     scheme = "always" if model.add_dummy_prefix else "never"
     pre_tokenizer = _pre_tokenizer(model, scheme)
     if pre_tokenizer is not None:

@@ -92,9 +92,10 @@ def indices_of(keys: NDArray[np.uint64]) -> Ints:
 
 
 def _tighten(mask_NM: NDArray[np.bool_], scores_NM: Vectors, rows: Ints, k: int) -> None:
-    """Drop columns that cannot be among the k best of this block alone; ties with the k-th stay, indices decide about them later."""
+    """Drop columns that cannot be among the k best of this block alone; ties with the k-th stay, indices decide about them later.
+
+    A block in which so many columns are left has more than k of them.
+    """
     width = scores_NM.shape[1]
-    if width <= k:
-        return
     kth_N = np.partition(scores_NM[rows], width - k, axis=1)[:, width - k]
     mask_NM[rows] &= scores_NM[rows] >= kth_N[:, None]

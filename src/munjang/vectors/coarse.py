@@ -89,6 +89,7 @@ class CoarseQueries:
         return np.asarray(len(self.bytes_DN) * 2.0**-22 * self.length_N * length)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of rows too long for float32 the bound is endless, and they are scored in full
 def coarse_rows(corpus: NDArray[Any], metric: Metric) -> CoarseRows:
     """Turn a corpus into bytes, block by block."""
     m, d = corpus.shape
@@ -100,8 +101,7 @@ def coarse_rows(corpus: NDArray[Any], metric: Metric) -> CoarseRows:
     inverse_D = 1 / steps.step_D
     prepared_already = True
     for block, (start, given_MD) in enumerate(_blocks(corpus)):
-        with np.errstate(over="ignore", invalid="ignore"):
-            rows_MD = prepared(given_MD, metric)
+        rows_MD = prepared(given_MD, metric)
         prepared_already &= rows_MD is given_MD
         length_J[block] = _lengths(rows_MD).max()
         if not np.isfinite(length_J[block]):
@@ -144,11 +144,10 @@ def _blocks(corpus: NDArray[Any]) -> Iterator[tuple[int, Vectors]]:
 
 
 def _sampled(corpus: NDArray[Any], metric: Metric) -> Vectors:
-    """Return up to _SAMPLE finite rows, evenly spread."""
+    """Return up to _SAMPLE rows of finite length, evenly spread."""
     rows = np.linspace(0, len(corpus) - 1, min(len(corpus), _SAMPLE)).astype(np.int64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        sample = prepared(np.ascontiguousarray(corpus[rows], dtype=np.float32), metric)
-    return sample[np.isfinite(sample).all(axis=1)]
+    sample = prepared(np.ascontiguousarray(corpus[rows], dtype=np.float32), metric)
+    return sample[np.isfinite(_lengths(sample))]
 
 
 def _choose_steps(sample_MD: Vectors) -> Steps:
@@ -157,7 +156,8 @@ def _choose_steps(sample_MD: Vectors) -> Steps:
         return Steps(np.zeros(sample_MD.shape[1], dtype=np.float32), np.ones(sample_MD.shape[1], dtype=np.float32))
     centre_D = sample_MD.mean(axis=0)
     gap_MD = sample_MD - centre_D
-    spread_D = np.maximum(gap_MD.std(axis=0), np.float32(1e-3) * (np.sqrt(np.mean(gap_MD**2)) + np.float32(1e-20)))
+    square_D = np.mean(np.square(gap_MD, dtype=np.float64), axis=0)
+    spread_D = np.maximum(np.sqrt(square_D), 1e-3 * (np.sqrt(square_D.mean()) + 1e-20)).astype(np.float32)
 
     def left_over(step_D: Vectors) -> float:
         return float(_lengths(gap_MD - np.clip(np.rint(gap_MD / step_D), -127, 127) * step_D).max())

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import linkage
 from sklearn.decomposition import PCA
+from sklearn.metrics import adjusted_rand_score
 from tests.analyze.topics.conftest import Collection
 
 from munjang.analyze.topics.bag import joined, make_bag
@@ -127,3 +128,13 @@ def test_floors_keep_outliers_within_their_share(scores: list[float], share: flo
     component_N = np.arange(len(scores)) % 2
     floors = outlier_floors(component_N, score_N, 2, share=share)
     assert (score_N < floors[component_N]).sum() <= share * len(scores)
+
+
+def test_when_the_rounds_are_used_up_every_row_still_has_its_group(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = unit_rows(collection.vectors)
+    settled = kmeans(rows, 4)
+    monkeypatch.setattr("munjang.analyze.topics.kmeans.ROUNDS", 1)
+    assert adjusted_rand_score(settled, kmeans(rows, 4)) > 0.5
+    monkeypatch.setattr("munjang.analyze.topics.modularity._ROUNDS", 1)
+    graph = neighbour_graph(rows)
+    assert adjusted_rand_score(collection.truth, communities(graph)) > 0.5

@@ -8,6 +8,7 @@ Shapes: N documents, K topics, T periods or classes, V words.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -68,6 +69,8 @@ def topics_over_time(model: TopicModel, times: Sequence[Any], *, periods: int = 
         whole_years = all(month.endswith("-01") for month in months) and len(months) > 1
         return _slices(model, place_N, [month[:4] for month in months] if whole_years else months)
     low, width = float(moments_N.min()), float(np.ptp(moments_N)) / periods
+    if not width:
+        return _slices(model, np.zeros(len(moments_N), dtype=np.int64), [f"{low:.4g}"])
     place_N = np.minimum(((moments_N - low) / width).astype(np.int64), periods - 1)
     return _slices(model, place_N, [f"{low + width * number:.4g}" for number in range(periods)])
 
@@ -86,7 +89,7 @@ def moment(time: Any, row: int) -> float:
     >>> moment("2024-07", 1), moment(3, 1)
     (2024.5, 3.0)
     """
-    if isinstance(time, int | float) and not isinstance(time, bool):
+    if isinstance(time, int | float) and not isinstance(time, bool) and math.isfinite(time):
         return float(time)
     if isinstance(time, datetime) or hasattr(time, "timetuple"):
         return float(time.year + (time.timetuple().tm_yday - 1) / 366)

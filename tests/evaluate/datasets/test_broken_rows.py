@@ -1,0 +1,30 @@
+"""Files whose rows do not have the shape of their layout."""
+
+from __future__ import annotations
+
+import pytest
+from tests.evaluate.datasets.test_read import _file
+
+from munjang.errors import InputError
+from munjang.evaluate.datasets.read import ReadOptions, read_scored_pairs
+
+
+def test_a_line_with_too_few_columns_where_their_number_may_vary_is_named_or_skipped(tmp_path):
+    rows = ["news\tf\t2012\t1\t2.5\ta\tb", "news\tf\t2012\t1\t3.0\tc", "forum\tf\t2014\t2\t5\tx\ty\tlicence\tlink"]
+    path = _file(tmp_path, "sts-dev.csv", "\n".join(rows) + "\n")
+    with pytest.raises(InputError, match=r"sts-dev.csv line 2: 6 columns, expected 7 to 9"):
+        read_scored_pairs(path)
+    found = read_scored_pairs(path, ReadOptions(skip_bad=True))
+    assert [pair.a for pair in found.rows] == ["a", "x"]
+    assert found.skipped == ("sts-dev.csv line 2: 6 columns, expected 7 to 9",)
+
+
+def test_an_empty_json_list_is_refused(tmp_path):
+    with pytest.raises(InputError, match="a.json: empty, expected rows"):
+        read_scored_pairs(_file(tmp_path, "a.json", "[]"))
+
+
+def test_a_first_row_that_is_broken_is_named_and_not_taken_for_another_layout(tmp_path):
+    path = _file(tmp_path, "a.csv", "sentence1,sentence2,label\nbroken\n비가 온다,눈이 온다,2.5\n")
+    with pytest.raises(InputError, match="a.csv line 2: 1 columns, expected 3"):
+        read_scored_pairs(path)
