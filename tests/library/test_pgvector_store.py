@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from munjang.errors import DamagedFile, InputError, UsageError
 from munjang.library import pgvector_store
 from munjang.library.pg_connections import Address, run
+from munjang.library.sqlite_store import SqliteStore
 from munjang.library.store import Document, Entry, Passage, Settings, VectorSearch
 from munjang.library.where import AllOf, AnyOf, Compare, Contains, IsNull, Like, Not, OneOf, matches
 from munjang.library.where_postgres import where_postgres
@@ -171,3 +172,25 @@ def test_addresses_are_read_and_passwords_not_shown(url):
 def test_a_filter_with_nul_is_refused(store):
     with pytest.raises(UsageError, match=r"filter: 'a\\x00' holds NUL, which no text in PostgreSQL does"):
         store.rows(Compare("a", "=", "a\x00"))
+
+
+def test_words_are_scored_as_fts5_scores_them(url, tmp_path):
+    """SQLite's FTS5 is the authority; words in more than half of the passages are among those asked for."""
+    chance = np.random.default_rng(3)
+    words = ["snow", "rain", "서울", "눈", "train", "winter", "bert4", "한국어"]
+    likely = np.array([40, 20, 10, 10, 8, 6, 4, 2]) / 100
+    entries = [
+        Entry(Document(str(i), "text", {}, "hash"), (Passage(0, 4, tuple(chance.choice(words, size=chance.integers(1, 15), p=likely))),),
+              np.ones((1, DIMENSION), np.float32))
+        for i in range(80)
+    ]  # fmt: skip
+    stores = SqliteStore.open(tmp_path / "a.db", create_with=SETTINGS), PgvectorStore.open(f"{url}#alike", create_with=SETTINGS)
+    for store in stores:
+        with store.writer("test"):
+            store.put(entries)
+    for asked in ([*words], ["snow"], ["눈", "bert4"], ["snow", "한국어", "absent"]):
+        here, there = ({store.places([each.row])[each.row].id: each.score for each in store.lexical(asked, 80)} for store in stores)
+        assert here.keys() == there.keys()
+        assert [here[id] for id in there] == pytest.approx(list(there.values()), rel=1e-6)
+    for store in stores:
+        store.close()

@@ -1,7 +1,7 @@
 """Rows in PostgreSQL → documents, vectors and scores, each checked before it is handed out.
 
 Every function takes a connection and reads; which commit it sees is the connection's business. Words are ranked by BM25 as SQLite's FTS5
-does it (k1 = 1.2, b = 0.75).
+does it (k1 = 1.2, b = 0.75, a word of more than half of all passages weighs next to nothing), so both stores give the same scores.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _VECTORS = """SELECT passages."row", passages.document, start, stop, vector_send
               FROM passages JOIN documents ON documents.number = passages.document"""
 _BM25 = """
     WITH size AS (SELECT count(*)::float8 AS n, greatest(avg(length), 1)::float8 AS mean FROM passages),
-    asked AS (SELECT word, ln(1 + (n - count(*) + 0.5) / (count(*) + 0.5)) AS weight FROM words, size WHERE word = ANY(%s) GROUP BY word, n)
+    asked AS (SELECT word, greatest(ln((n - count(*) + 0.5) / (count(*) + 0.5)), 1e-6)::float8 AS weight
+              FROM words, size WHERE word = ANY(%s) GROUP BY word, n)
     SELECT words."row", sum(weight * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * length / mean))) AS score
     FROM words JOIN asked USING (word) JOIN passages ON passages."row" = words."row"
     JOIN documents ON documents.number = passages.document, size
