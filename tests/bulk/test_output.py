@@ -6,7 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
-from tests.bulk.conftest import write_news
+from tests.bulk.conftest import write_jsonl, write_news
 
 from munjang.bulk.inputs import find_inputs
 from munjang.bulk.manifest import open_receipts, read_papers
@@ -248,3 +248,16 @@ def test_what_a_store_cannot_take_is_told_with_its_place(place, name, kind, word
     with pytest.raises(kind, match=words) as caught:
         RemoteStorage(f"local:///{place}").write(name, iter([b"one", b"two"]) if pieces else b"content")
     assert type(caught.value) is kind
+
+
+def test_pairs_of_a_folder_that_was_written_anew_are_the_new_ones(tmp_path, encode, monkeypatch):
+    """Blocks are kept between calls in one process; what stood at the same place before is not taken for what stands there now."""
+    monkeypatch.chdir(tmp_path)
+    for count, seed in ((90, 1), (30, 2)):
+        source = write_jsonl(tmp_path / f"{count}.jsonl", count, seed=seed)
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        encode(source, tmp_path / "out")
+        found = mine_output("out", threshold=0.3)
+        assert found == mine_output(str(tmp_path / "out"), threshold=0.3)
+        assert {id for pair in found.pairs for id in (pair.a, pair.b)} <= {f"r{number}" for number in range(count)}
+        assert found.pairs

@@ -121,3 +121,17 @@ def test_a_first_run_is_put_into_the_order_of_a_cross_encoder(
     assert found.code == 0, found.err
     assert found.json["pairs"] > 0
     assert "before" in found.json
+
+
+def test_two_who_label_are_refused(munjang: Munjang, texts_file: Path, cross: Path, tmp_path: Path) -> None:
+    refused = munjang("augment", texts_file, "--cosine", "--cross", cross, "-o", tmp_path / "s.csv")
+    assert refused.code == 2
+    assert "--cosine and --cross both name who labels\n  leave out one of them" in refused.err
+
+
+def test_triplets_give_both_of_their_pairs(munjang: Munjang, cross: Path, tmp_path: Path) -> None:
+    file = tmp_path / "triplets.tsv"
+    file.write_text("anchor\tpositive\tnegative\nthe cat\tthe dog\train\nthe book\tthe train\tsnow\n", encoding="utf-8")
+    found = munjang("augment", file, "--cross", cross, "--strategy", "bm25", "-o", tmp_path / "silver.csv", "--json")
+    assert found.code == 0, found.err
+    assert "6 different texts, 4 pairs of them are known" in found.err

@@ -118,3 +118,39 @@ def test_the_bar_says_shards_bytes_and_rate(folder: Path, tiny_bert_folder: Path
             advance(spec, Receipt(spec.number, 2, 0, 2, 2, 9, 0, 0.1, ()), spec.number == 0)
     assert "2/2 shards  170 bytes of 170 bytes" in terminal.getvalue()
     assert "rows/s" in terminal.getvalue()
+
+
+def test_pairs_of_a_folder_are_shown_written_and_bounded(folder: Path, munjang: Munjang) -> None:
+    assert munjang("bulk", "news.csv", "-o", folder / "vectors", "--shard-rows", "2", "--workers", "1").code == 0
+    found = munjang("pairs", folder / "vectors", "--threshold", "-1", "--json")
+    assert found.code == 0, found.err
+    every = found.json["pairs"]
+    assert len(every) == 6
+    bounded = munjang("pairs", folder / "vectors", "--threshold", "-1", "--top", "2", "-o", "best.jsonl")
+    assert bounded.code == 0, bounded.err
+    assert "there are more pairs than the 2 best (--top)" in bounded.err
+    assert "best.jsonl" in bounded.out
+    assert [json.loads(line) for line in Path("best.jsonl").read_text(encoding="utf-8").splitlines()] == every[:2]
+    shown = munjang("pairs", folder / "vectors", "--threshold", "-1").out
+    assert all(re.search(rf"{pair['score']:.3f}\s+{pair['a']}\s+{pair['b']}", shown) for pair in every)
+
+
+def test_pairs_of_a_folder_are_the_same_by_dask(folder: Path, munjang: Munjang) -> None:
+    pytest.importorskip("distributed")
+    assert munjang("bulk", "news.csv", "-o", folder / "vectors", "--shard-rows", "2", "--workers", "1").code == 0
+    both = [munjang("pairs", folder / "vectors", "--threshold", "-1", "--json", *more).json for more in ((), ("--dask", "local"))]
+    assert [(pair["a"], pair["b"]) for pair in both[0]["pairs"]] == [(pair["a"], pair["b"]) for pair in both[1]["pairs"]]
+
+
+def test_a_library_takes_vectors_and_plain_files_together(folder: Path, munjang: Munjang) -> None:
+    assert munjang("bulk", "news.csv", "-o", "vectors", "--keep-text", "--workers", "1").code == 0
+    (folder / "more.jsonl").write_text('{"id": "z", "text": "the sun is in the river"}\n', encoding="utf-8")
+    report = munjang("add", "all.db", "vectors", "more.jsonl", "--json").json
+    assert (report["added"], report["documents"]) == (5, 5)
+    assert munjang("search", "all.db", "the sun is in the river", "-k", "1", "--json").json[0]["id"] == "z"
+
+
+def test_a_shard_of_rejected_rows_adds_nothing(folder: Path, munjang: Munjang) -> None:
+    (folder / "bad.jsonl").write_text('{"text": "rain"}\n{broken\n{"text": "sun"}\n')
+    assert munjang("bulk", "bad.jsonl", "-o", "out", "--workers", "1", "--shard-rows", "1", "--keep-text").code == 0
+    assert munjang("add", "few.db", "out", "--json").json["documents"] == 2

@@ -49,3 +49,11 @@ def test_one_class_and_few_pairs_are_refused(munjang: Call, tiny_bert_folder: Pa
     assert (found.code, "all alike, expected both 0 and 1" in found.err) == (3, True)
     file.write_text(file.read_text(encoding="utf-8") + "cat,dog,0\n", encoding="utf-8")
     assert "expected at least 5" in munjang("calibrate", file, "--model", tiny_bert_folder).err
+
+
+def test_a_file_of_another_kind_is_named(munjang: Call, tiny_bert_folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "triplets.tsv"
+    file.write_text("anchor\tpositive\tnegative\nthe cat\tthe cat\train\n", encoding="utf-8")
+    refused = munjang("calibrate", file, "--model", tiny_bert_folder)
+    assert refused.code == 3
+    assert "expected pairs labelled same or different" in refused.err

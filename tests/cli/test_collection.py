@@ -100,3 +100,16 @@ def test_an_empty_library_is_refused(munjang: Callable[..., Any], library: Path)
     outcome = munjang("pairs", library)
     assert outcome.code == 3
     assert "munjang add" in outcome.err
+
+
+def test_addresses_are_libraries_and_texts_need_a_model(tmp_path: Path) -> None:
+    from munjang.cli.collection import is_library, read_collection, vectors_of
+    from munjang.errors import UsageError
+
+    assert is_library("postgresql://localhost/news")
+    assert is_library("postgres://localhost/news")
+    texts = tmp_path / "texts.txt"
+    texts.write_text("the rain\n", encoding="utf-8")
+    found = read_collection(str(texts), text_column=None, id_column=None, format=None)
+    with pytest.raises(UsageError, match=r"texts\.txt: has no vectors yet, expected a model that makes them"):
+        vectors_of([found], None)

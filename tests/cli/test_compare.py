@@ -52,3 +52,12 @@ def test_what_cannot_be_compared_is_refused(munjang: Call, two: tuple[Path, Path
     assert (wrong.code, "expected spearman or pearson" in wrong.err) == (2, True)
     assert munjang("compare", *two, tmp_path / "nothing.tsv").code == 3
     assert munjang("compare", *two, sts, "--resamples", 0).code == 2
+
+
+def test_a_file_without_rows_is_refused(munjang: Call, two: tuple[Path, Path], tmp_path: Path) -> None:
+    empty = tmp_path / "sts.tsv"
+    empty.write_text("sentence1\tsentence2\tscore\n", encoding="utf-8")
+    refused = munjang("compare", *two, empty)
+    assert refused.code == 3
+    assert "sts.tsv" in refused.err
+    assert "row" in refused.err

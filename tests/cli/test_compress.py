@@ -121,3 +121,26 @@ def test_every_line_of_the_page_runs(
     assert len(blocks) == 1
     exec(compile(blocks[0], PAGE.name, "exec"), {"__name__": "__page__"})
     assert SentenceEncoder.load("models/pruned").dimension == 32
+
+
+def test_plain_pairs_are_measured_too_and_other_files_refused(munjang: Callable[..., Any], tiny_bert_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text("en\tko\nthe cat\t고양이\nrain\t비가 온다\nbook\t책\n", encoding="utf-8")
+    (tmp_path / "texts.csv").write_text("text,label\nthe rain,weather\n", encoding="utf-8")
+    call = ("compress", tiny_bert_folder, "--half", "--seconds", "0", "--json")
+    found = munjang(*call, "-o", tmp_path / "a", "--dev", tmp_path / "pairs.tsv")
+    assert found.code == 0, found.err
+    assert found.json["steps"][0]["dev"]["measure"] == "mean_accuracy"
+    refused = munjang(*call, "-o", tmp_path / "b", "--dev", tmp_path / "texts.csv")
+    assert refused.code == 3
+    assert "expected scored pairs, same/different pairs, triplets or pairs to measure on" in refused.err
+    assert not (tmp_path / "b").exists()
+
+
+def test_an_empty_folder_is_filled_and_lost_layers_are_followed_by_advice(
+    munjang: Callable[..., Any], tiny_bert_folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "small").mkdir()
+    outcome = munjang("compress", tiny_bert_folder, "-o", tmp_path / "small", "--keep-layers", "0", "--seconds", "0")
+    assert outcome.code == 0, outcome.err
+    assert "a model that lost layers should learn again: munjang distill --teacher BEFORE --student AFTER" in outcome.err
+    assert SentenceEncoder.load(tmp_path / "small").engine.layers == 1

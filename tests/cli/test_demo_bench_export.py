@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.static_model import write_static
 
 from munjang.cli import speed
 from munjang.models import registry
@@ -115,3 +116,8 @@ def test_an_exported_graph_is_checked(
     assert report.code == 0, report.err
     assert Path(report.json["path"]).stat().st_size == report.json["bytes"]
     assert report.json["max_difference"] < (0.05 if options else 1e-5)
+
+
+def test_a_table_of_vectors_multiplies_nothing(tmp_path: Path, tiny_bert_folder: Path) -> None:
+    assert speed.flops(SentenceEncoder.load(write_static(tmp_path)), 10) == 0.0
+    assert speed.flops(SentenceEncoder.load(tiny_bert_folder), 10) > 0

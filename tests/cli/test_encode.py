@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from munjang.cli import encode as encode_file
+from munjang.limits import LIMITS
 from munjang.models.sentence_encoder import SentenceEncoder
 
 TEXTS = ["the rain is in the river", "비가 많이 온다", "cat"]
@@ -126,3 +127,32 @@ def test_a_npy_file_cannot_keep_texts(munjang: Callable[..., Any], tiny_bert_fol
     outcome = munjang("encode", texts_file, "-o", tmp_path / "v.npy", "--keep-text", "--model", tiny_bert_folder)
     assert outcome.code == 2
     assert list(tmp_path.iterdir()) == [texts_file]
+
+
+def test_a_text_that_no_model_takes_stops_or_is_skipped(munjang: Callable[..., Any], tiny_bert_folder: Path, tmp_path: Path) -> None:
+    source = tmp_path / "news.jsonl"
+    huge = "cat " * (LIMITS.max_text_bytes // 4 + 1)
+    source.write_text(f'{{"text": "cat"}}\n{{"text": "{huge}"}}\n')
+    stopped = munjang("encode", source, "-o", tmp_path / "v.npy", "--model", tiny_bert_folder)
+    assert stopped.code == 3
+    assert "news.jsonl line 2: " in stopped.err
+    assert f"the limit is {LIMITS.max_text_bytes:,}" in stopped.err
+    skipped = munjang("encode", source, "-o", tmp_path / "v.npy", "--model", tiny_bert_folder, "--skip-bad", "--json")
+    assert (skipped.code, skipped.json["rows"], skipped.json["skipped"]) == (0, 1, 1)
+    assert "skipped news.jsonl line 2" in skipped.err
+
+
+def test_a_parquet_file_of_many_blocks_is_one_table(
+    munjang: Callable[..., Any],
+    tiny_bert_folder: Path,
+    texts_file: Path,
+    expected: np.ndarray,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(encode_file, "BLOCK", 1)
+    assert munjang("encode", texts_file, "-o", tmp_path / "v.parquet", "--model", tiny_bert_folder).code == 0
+    table = pq.read_table(tmp_path / "v.parquet")
+    assert len(set(table["id"].to_pylist())) == 3
+    np.testing.assert_allclose(table["vector"].to_pylist(), expected, atol=2e-6)

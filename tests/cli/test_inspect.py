@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.conftest import Dense
+from tests.static_model import write_static
 
 
 def test_one_sentence_shows_tokens_layers_and_vector(munjang: Callable[..., Any], tiny_bert_folder: Path) -> None:
@@ -50,3 +52,41 @@ def test_a_wrong_output_is_refused(munjang: Callable[..., Any]) -> None:
 
 def test_a_cut_text_is_noted(munjang: Callable[..., Any], tiny_bert_folder: Path) -> None:
     assert "only the beginning is shown" in munjang("inspect", "sleep " * 100, "--model", tiny_bert_folder).err
+
+
+def test_standard_input_is_one_sentence_only(munjang: Callable[..., Any], tiny_bert_folder: Path) -> None:
+    outcome = munjang("inspect", "-", "-", "--model", tiny_bert_folder, stdin="the rain")
+    assert outcome.code == 2
+    assert '"-" can stand for one of the two sentences, not for both' in outcome.err
+
+
+def test_a_model_that_is_no_weighted_sum_shows_best_partners(
+    munjang: Callable[..., Any], tiny_folder: Callable[..., Path], tmp_path: Path
+) -> None:
+    model = tiny_folder(pooling=("max",), modules=(Dense(16), "layernorm", "normalize"))
+    words = ("the rain", "rain in winter", "--model", model)
+    shown = munjang("inspect", *words)
+    assert shown.code == 0, shown.err
+    assert "the score cannot be split exactly; best partners are shown" in " ".join(shown.out.split())
+    found = munjang("inspect", *words, "--json").json
+    assert found["contribution"] is None
+    assert np.shape(found["cosine"]) == (4, 5)
+    target = tmp_path / "i.html"
+    assert munjang("inspect", *words, "-o", target).code == 0
+    page = target.read_text(encoding="utf-8")
+    assert "Cosine of every token with every token" in page
+    assert "What every pair adds to the score" not in page
+
+
+def test_every_module_behind_the_pooling_is_shown(munjang: Callable[..., Any], tiny_folder: Callable[..., Path], tmp_path: Path) -> None:
+    model = tiny_folder(pooling=("max",), modules=(Dense(16), "layernorm", "normalize"))
+    layers = munjang("inspect", "the rain", "--model", model, "--json").json["layers"]
+    assert [(layer["name"], layer["shape"]) for layer in layers[-4:]] == [
+        ("pooling (max)", [32]),
+        ("dense (tanh)", [16]),
+        ("layer norm", [16]),
+        ("normalize", [16]),
+    ]
+    static = munjang("inspect", "the rain", "--model", write_static(tmp_path / "static"), "--json").json
+    assert [token["text"] for token in static["tokens"]] == ["the", "rain"]
+    assert [(layer["name"], layer["shape"]) for layer in static["layers"]] == [("token vectors", [2, 16]), ("pooling (mean)", [16])]

@@ -101,3 +101,10 @@ def test_every_line_and_block_of_the_pages_works(
     scope: dict[str, Any] = {}
     for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL):
         exec(block, scope)
+
+
+def test_how_many_clusters_were_chosen_is_said(call: Callable[..., Any]) -> None:
+    outcome = call("cluster", "--method", "kmeans", "--json")
+    assert outcome.code == 0, outcome.err
+    assert re.search(r"\d clusters, chosen by the best silhouette; -k says another number", outcome.err)
+    assert "silhouette" not in call("cluster", "-k", "2", "--json").err

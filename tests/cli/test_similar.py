@@ -72,3 +72,19 @@ def test_one_sentence_or_an_empty_file_is_refused(munjang: Callable[..., Any], t
     assert munjang("similar", "-", "-", "--model", tiny_bert_folder).code == 2
     assert munjang("similar", "--matrix", "-", "-o", "m.txt").code == 2
     assert munjang("similar", "--matrix", "-").code == 3
+
+
+def test_a_large_table_is_shown_in_part_and_a_huge_one_refused(
+    munjang: Callable[..., Any], tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "many.txt"
+    file.write_text("".join(f"the cat {number}\n" for number in range(60)), encoding="utf-8")
+    shown = munjang("similar", "--matrix", file, "--model", tiny_bert_folder)
+    assert shown.code == 0
+    assert "60 x 60 scores; the first 50 rows and columns are shown (-o writes all)" in shown.err
+    assert "the cat 49" in shown.out
+    assert "the cat 50" not in shown.out
+    monkeypatch.setattr("munjang.cli.similar.MAX_CELLS", 3_599)
+    refused = munjang("similar", "--matrix", file, "--model", tiny_bert_folder)
+    assert refused.code == 2
+    assert "60 x 60 scores are more than 3,599\n  give smaller files" in refused.err

@@ -94,3 +94,26 @@ def test_every_line_and_block_of_the_page_works(
     for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
         exec(block, {})
     assert "True" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("rows", [np.zeros(6), np.array([["a", "b"]])], ids=["one row", "words"])
+def test_vectors_that_are_no_table_of_numbers_are_refused(munjang: Callable[..., Any], files: Path, rows: np.ndarray) -> None:
+    np.save(files / "wrong.npy", rows)
+    refused = munjang("topics", files / "texts.csv", "--vectors", files / "wrong.npy")
+    assert refused.code == 3
+    assert f"wrong.npy: holds {rows.dtype} of shape {rows.shape}, expected a table of numbers, one row for each text" in refused.err
+
+
+def test_topics_are_found_by_the_model_that_made_them_and_no_other(
+    munjang: Callable[..., Any], files: Path, tiny_bert_folder: Path, tiny_folder: Callable[..., Path]
+) -> None:
+    made_with = munjang("topics", files / "texts.csv", "-o", files / "model", "--model", tiny_bert_folder, "--json")
+    assert made_with.code == 0, made_with.err
+    found = munjang("topics", "find", files / "model", "rain", "-k", "1", "--model", tiny_bert_folder, "--json")
+    assert found.code == 0, found.err
+    [best] = found.json
+    assert best.keys() == {"id", "name", "score", "size"}
+    assert best["id"] in [topic["id"] for topic in made_with.json["topics"]]
+    refused = munjang("topics", "find", files / "model", "rain", "--model", tiny_folder("bert", pooling=("max",)))
+    assert refused.code == 2
+    assert "the model is not the one that the topics were found with\n  name that one with --model" in refused.err

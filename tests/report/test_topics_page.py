@@ -4,6 +4,7 @@ import math
 import re
 from html.parser import HTMLParser
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,3 +78,13 @@ def test_every_bubble_is_inside_the_map() -> None:
 @given(st.text("가나ab ", max_size=30), st.integers(2, 20))
 def test_shortened_text_fits(text: str, width: int) -> None:
     assert sum(map(columns, shortened(text, width).replace("…", "."))) <= width
+
+
+def test_bubbles_that_cannot_be_parted_in_time_are_drawn_where_they_got_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("munjang.report.topics_map._ROUNDS", 1)
+    crowded = [(0.0, 0.0)] * 30
+    radii = _radii([10] * 30)
+    places = _apart(_spread(crowded), radii)
+    assert len({(round(x, 3), round(y, 3)) for x, y in places}) == 30
+    assert all(math.isfinite(value) for place in places for value in place)
+    assert bubble_map(views(30)).count('<g class="bubble">') == 30

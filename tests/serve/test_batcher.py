@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -202,3 +203,14 @@ def test_compute_threads_give_way_to_the_thread_that_talks_to_clients(batcher: B
     ticket = batcher.submit_waiting(Priority(), ["a"], [1], patient=False)
     assert ticket.wait() == [min(own + NICE, 19)]
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == own
+
+
+def test_where_threads_have_no_priority_the_process_keeps_its_own(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("the priority of the whole process would change")
+
+    monkeypatch.setattr("munjang.serve.batcher.sys", SimpleNamespace(platform="darwin"))
+    monkeypatch.setattr("os.setpriority", refuse)
+    batcher = Batcher(threads=1)
+    assert batcher.submit_waiting(work, ["a"], [1], patient=False).wait() == ["a!"]
+    batcher.stop()

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.conftest import write_json
+from tests.static_model import write_static
 
 from munjang import SentenceEncoder
 from munjang.serve import prepare
-from munjang.serve.prepare import prepare_texts
+from munjang.serve.prepare import prepare_ids, prepare_texts
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -43,3 +49,25 @@ def test_groups_are_the_texts_in_order(texts: list[str]) -> None:
         groups = list(prepare._groups(texts))
     assert [text for group in groups for text in group] == texts
     assert all(len(group) == 1 or sum(map(len, group)) <= 20 for group in groups)
+
+
+def test_a_model_without_layers_takes_its_ids_as_they_are_and_is_cut_at_either_side(tmp_path: Path) -> None:
+    static = SentenceEncoder.load(write_static(tmp_path, max_length=8), max_length=4)
+    words = static.tokenizer.encode_plain(["the rain is in the river"])
+    assert prepare_ids(static, words, side="right").ids == [words[0][:4]]
+    found = prepare_ids(static, [*words, [5]], side="left")
+    assert found.ids == [words[0][-4:], [5]]
+    assert (found.tokens, found.truncated) == (7, [0])
+    assert prepare_texts(static, ["the rain is in the river"], side="right").ids == [words[0][:4]]
+
+
+def test_a_model_of_small_letters_sees_small_letters(tiny_bert_folder: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_bert_folder, tmp_path / "lower")
+    settings = json.loads((folder / "sentence_bert_config.json").read_text())
+    write_json(folder / "sentence_bert_config.json", settings | {"do_lower_case": True})
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    tokenizer["normalizer"]["lowercase"] = False  # so that it is the model that lowers them
+    write_json(folder / "tokenizer.json", tokenizer)
+    model = SentenceEncoder.load(folder)
+    assert prepare_texts(model, ["The RAIN"]).ids == prepare_texts(model, ["the rain"]).ids
+    assert prepare_texts(SentenceEncoder.load(tiny_bert_folder), ["the rain"]).ids == prepare_texts(model, ["the rain"]).ids

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import socket
+import subprocess
+import sys
 
 import pytest
+from tests.serve.command import COMMAND
 
 pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
 
@@ -44,3 +48,14 @@ def _has_ipv6() -> bool:
         except OSError:
             return False
     return True
+
+
+def test_people_are_told_the_address_and_where_the_documentation_is(tiny_bert_folder, tmp_path):
+    call = ["serve", "--model", str(tiny_bert_folder), "--port", "0", "--access-log", "none", "--data", str(tmp_path)]
+    with subprocess.Popen([sys.executable, "-c", COMMAND, *call], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            line = process.stdout.readline()
+        finally:
+            process.terminate()
+    name = re.escape(tiny_bert_folder.name)
+    assert re.fullmatch(rf"serving {name} on (http://127\.0\.0\.1:\d+) \(documentation: \1/docs\)\n", line)

@@ -149,3 +149,13 @@ def test_more_characters_than_tokens_may_be_asked_of_are_refused(server: Running
     answer = server.post("/tokenize", {"inputs": ["rain " * 20_000] * 3})
     assert answer.status == 413
     assert "300,000 characters, the limit of this route is 200,000" in answer.json["error"]
+
+
+def test_vectors_of_a_model_that_does_not_normalise_are_shaped_as_asked(tiny_folder: Callable[..., Path]) -> None:
+    model = SentenceEncoder.load(tiny_folder(modules=()))
+    with running(Settings(limits=LIMITS), model) as other:
+        raw = np.asarray(other.post("/embed", {"inputs": TEXTS, "normalize": False}).json)
+        unit = np.asarray(other.post("/embed", {"inputs": TEXTS}).json)
+    np.testing.assert_allclose(raw, offline(model, TEXTS), atol=1e-4)
+    assert not np.allclose(np.linalg.norm(raw, axis=1), 1)
+    np.testing.assert_allclose(unit, raw / np.linalg.norm(raw, axis=1, keepdims=True), atol=1e-5)

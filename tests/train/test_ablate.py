@@ -47,3 +47,11 @@ def test_a_plan_without_data_or_with_an_unknown_setting_is_refused(pairs_file: P
         AblationPlan(model=SMALL, test=scored)
     with pytest.raises(UsageError, match="unknown setting 'epoch'"):
         run_ablation(AblationPlan(model=SMALL, test=scored, sts=scored, seeds=1, stage={"epoch": 1}))
+
+
+def test_nobody_has_to_listen(pairs_file: Path) -> None:
+    scored = DataSource(str(pairs_file), label_range=(0, 5))
+    plan = AblationPlan(model=SMALL, test=scored, sts=scored, seeds=1, stage={"steps": 1, "batch_size": 8}, poolings=("mean",))
+    heard: list[str] = []
+    assert run_ablation(plan).rows == run_ablation(plan, said=heard.append).rows
+    assert len(heard) == 1

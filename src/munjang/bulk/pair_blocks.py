@@ -9,17 +9,20 @@ Shapes: N and M rows of two shards, D dimensions, P pairs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import hashlib
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from munjang.bulk.output import BulkOutput, open_output
-from munjang.errors import MunjangError, UsageError
+from munjang.bulk.storage import is_url
+from munjang.errors import InputError, MunjangError, UsageError
 from munjang.types import Ints, Vectors
 from munjang.vectors.similarity import prepared
 
@@ -27,6 +30,15 @@ SAME = 0.999_999
 TILE = 2_048
 """Rows and columns of scores held at once."""
 _LOOK_SECONDS = 2.0
+
+
+class _Task(NamedTuple):
+    """What every block needs to know."""
+
+    place: str
+    content: str
+    threshold: float
+    top: int
 
 
 class IdPair(NamedTuple):
@@ -76,13 +88,15 @@ def mine_output(
     """
     if not -1 <= threshold <= 1 or top < 1:
         raise UsageError(f"threshold is {threshold} and top is {top}; expected -1 to 1, and at least 1")
+    place = place if is_url(place) else str(Path(place).absolute())  # a worker of a cluster may run in another folder
     output = open_output(place)
     if output.job.settings.precision not in ("float32", "float16"):
         raise UsageError(f"{place}: holds {output.job.settings.precision} vectors, pairs need float32 or float16")
     shards = _shards(output)
     blocks = ((a, b) for at, a in enumerate(shards) for b in shards[at:])
     found = _Best(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32), {}, 0, False)
-    results = _here(place, blocks, threshold, top) if client is None else _on(client, place, blocks, threshold, top)
+    task = _Task(place, _content(output), threshold, top)
+    results = (block_pairs(task, a, b) for a, b in blocks) if client is None else _on(client, task, blocks)
     for best in results:
         found = _joined(found, best, top)
         if progress is not None:
@@ -95,11 +109,12 @@ def _shards(output: BulkOutput) -> list[int]:
     return [number for number, receipt in enumerate(output.receipts) if receipt.rows]
 
 
-def _here(place: str, blocks: Iterable[tuple[int, int]], threshold: float, top: int) -> Iterator[_Best]:
-    return (block_pairs(place, a, b, threshold, top) for a, b in blocks)
+def _content(output: BulkOutput) -> str:
+    """Return what only this output's vectors are known by."""
+    return hashlib.sha256("".join(file.sha256 for receipt in output.receipts for file in receipt.files).encode()).hexdigest()
 
 
-def _on(client: Any, place: str, blocks: Iterator[tuple[int, int]], threshold: float, top: int) -> Iterator[_Best]:
+def _on(client: Any, task: _Task, blocks: Iterator[tuple[int, int]]) -> Iterator[_Best]:
     """Keep a few blocks for each of the cluster's threads in hand, so that results never pile up."""
     from distributed import KilledWorker, wait
 
@@ -112,7 +127,7 @@ def _on(client: Any, place: str, blocks: Iterator[tuple[int, int]], threshold: f
     with client.as_current():
         while True:
             room = max(8, 4 * patience.threads()) - len(in_hand)
-            in_hand |= {client.submit(block_pairs, place, a, b, threshold, top, pure=False, retries=3) for a, b in islice(blocks, room)}
+            in_hand |= {client.submit(block_pairs, task, a, b, pure=False, retries=3) for a, b in islice(blocks, room)}
             if not in_hand:
                 return
             try:
@@ -129,23 +144,23 @@ def _on(client: Any, place: str, blocks: Iterator[tuple[int, int]], threshold: f
                 raise MunjangError(f"workers died again and again ({error.last_worker})\n  give them more memory, then {then}") from None
 
 
-def block_pairs(place: str, a: int, b: int, threshold: float, top: int) -> _Best:
+def block_pairs(task: _Task, a: int, b: int) -> _Best:
     """Return the best pairs between two shards, or inside one."""
-    output = _opened(place)
+    output = _opened(task.place, task.content)
     start_a, start_b = (sum(receipt.rows for receipt in output.receipts[:number]) for number in (a, b))
-    ids_a, unit_ND = _unit(place, a)
-    ids_b, unit_MD = (ids_a, unit_ND) if a == b else _unit(place, b)
+    ids_a, unit_ND = _unit(task.place, task.content, a)
+    ids_b, unit_MD = (ids_a, unit_ND) if a == b else _unit(task.place, task.content, b)
     found = _Best(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32), {}, 0, False)
     for at in range(0, len(unit_ND), TILE):
         for beside in range(at if a == b else 0, len(unit_MD), TILE):
             scores_NM = unit_ND[at : at + TILE] @ unit_MD[beside : beside + TILE].T
             if a == b and at == beside:
                 scores_NM[np.tril_indices(len(scores_NM))] = -np.inf
-            rows_P, columns_P = np.nonzero(scores_NM >= np.float32(threshold))
+            rows_P, columns_P = np.nonzero(scores_NM >= np.float32(task.threshold))
             score_P = scores_NM[rows_P, columns_P]
             other = score_P < np.float32(SAME)
             a_P, b_P = (rows_P + at + start_a)[other], (columns_P + beside + start_b)[other]
-            found = _joined(found, _Best(a_P, b_P, score_P[other], {}, int((~other).sum()), False), top)
+            found = _joined(found, _Best(a_P, b_P, score_P[other], {}, int((~other).sum()), False), task.top)
     ids = {place: ids_a[place - start_a] for place in found.a_P.tolist()} | {place: ids_b[place - start_b] for place in found.b_P.tolist()}
     return _Best(found.a_P, found.b_P, found.score_P, ids, found.same, found.cut)
 
@@ -163,11 +178,15 @@ def _joined(one: _Best, other: _Best, top: int) -> _Best:
 
 
 @lru_cache(maxsize=4)
-def _unit(place: str, number: int) -> tuple[list[str], Vectors]:
-    block = _opened(place).block(number)
+def _unit(place: str, content: str, number: int) -> tuple[list[str], Vectors]:
+    block = _opened(place, content).block(number)
     return block.ids, prepared(np.asarray(block.vectors_ND, dtype=np.float32), "cosine")
 
 
 @lru_cache(maxsize=2)
-def _opened(place: str) -> BulkOutput:
-    return open_output(place)
+def _opened(place: str, content: str) -> BulkOutput:
+    """Open an output once; `content` tells it from what stood at the same place before."""
+    output = open_output(place)
+    if _content(output) != content:
+        raise InputError(f"{place}: was written anew, or is another folder on this machine\n  call it again when the job is done")
+    return output

@@ -94,6 +94,7 @@ def _texts(file: str, text_column: str | None) -> tuple[list[str], list[tuple[st
     for row in read_any(file, ReadOptions(scale=(-1e12, 1e12))).rows:
         if isinstance(row, Triplet):
             pairs += [(row.anchor, row.positive), (row.anchor, row.negative)]
-        elif not isinstance(row, LabelledText):
+        else:
+            assert not isinstance(row, LabelledText)  # a file of texts, which was read above
             pairs.append((row.a, row.b))
     return [text for pair in pairs for text in pair], pairs

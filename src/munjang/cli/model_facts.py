@@ -154,7 +154,10 @@ def _sizes(model: SentenceEncoder | CrossEncoder) -> tuple[int, int, int]:
 
 
 def _probed(model: SentenceEncoder | CrossEncoder) -> Vectors:
-    return model.predict([(PROBE[0], text) for text in PROBE]) if isinstance(model, CrossEncoder) else model.encode(PROBE)
+    """Return what the network itself gives: a sigmoid would hide an overflow, and a unit vector cannot be made of one."""
+    if isinstance(model, CrossEncoder):
+        return model.predict([(PROBE[0], text) for text in PROBE], score="logits")
+    return model.engine.vectors([ids[: model.max_length] for ids in model.tokenizer.encode(PROBE)])
 
 
 def _known_hashes() -> dict[str, dict[str, str]]:

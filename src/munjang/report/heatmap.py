@@ -98,12 +98,8 @@ def shorten(text: str, limit: int = LABEL_LIMIT) -> str:
     text = " ".join(text.split())
     if columns_of(text) <= limit:
         return text
-    kept = ""
-    for ch in text:
-        if columns_of(kept + ch) > limit - 1:
-            break
-        kept += ch
-    return kept.rstrip() + "…"
+    end = next(end for end in range(len(text)) if columns_of(text[: end + 1]) > limit - 1)
+    return text[:end].rstrip() + "…"
 
 
 def columns_of(text: str) -> int:

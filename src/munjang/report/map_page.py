@@ -92,9 +92,7 @@ def _groups(given: Sequence[str | None]) -> tuple[list[tuple[str, bool]], list[i
 
 
 def _middle(whole_N2: Any, members: Sequence[int]) -> int:
-    """Return the point that lies nearest to the middle of a group; −1 for none."""
-    if not members:
-        return -1
+    """Return the point that lies nearest to the middle of a group, which has one at least."""
     inside = whole_N2[list(members)]
     away = np.abs(inside - np.median(inside, axis=0)).sum(axis=1)
     return int(members[int(away.argmin())])

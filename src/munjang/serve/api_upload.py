@@ -27,15 +27,13 @@ async def upload(call: Call, _body: None) -> Reply:
     assert path is not None
 
     def work(job: Job) -> dict[str, Any]:
-        try:
-            job.total = _count(path, text_column, id_column, job)
-            library = _library(call, name)
-            report = library.add(read_texts(path, text_column=text_column, id_column=id_column), progress=job.advance)
-        finally:
-            path.unlink(missing_ok=True)
+        job.total = _count(path, text_column, id_column, job)
+        library = _library(call, name)
+        report = library.add(read_texts(path, text_column=text_column, id_column=id_column), progress=job.advance)
         return added(library, report)
 
-    return Reply(service.jobs.start("upload", name, work).as_json(), status=202)
+    started = service.jobs.start("upload", name, work, clean_up=lambda: path.unlink(missing_ok=True))
+    return Reply(started.as_json(), status=202)
 
 
 async def job(call: Call, _body: None) -> Reply:

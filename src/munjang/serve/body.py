@@ -49,11 +49,11 @@ async def read_body(receive: Receive, headers: Mapping[str, str], held: Held, ta
         await _too_large(receive, headers, limit, "body")
     pieces: list[bytes] = []
     size = 0
-    async for piece in _pieces(receive):
+    async for piece, more in _pieces(receive):
         size += len(piece)
         if size > limit:
             pieces.clear()
-            await _too_large(receive, headers, limit, "body")
+            await _too_large(receive, headers, limit, "body", more=more)
         held.add(len(piece))
         taken.append(len(piece))
         pieces.append(piece)
@@ -69,10 +69,10 @@ async def read_upload(receive: Receive, headers: Mapping[str, str], folder: Path
         path = Path(file.name)
         try:
             size = 0
-            async for piece in _pieces(receive):
+            async for piece, more in _pieces(receive):
                 size += len(piece)
                 if size > limit:
-                    await _too_large(receive, headers, limit, "file")
+                    await _too_large(receive, headers, limit, "file", more=more)
                 file.write(piece)
             if not size:
                 raise Refusal(400, "the body is empty, expected a file")
@@ -82,15 +82,16 @@ async def read_upload(receive: Receive, headers: Mapping[str, str], folder: Path
     return path
 
 
-async def _pieces(receive: Receive) -> AsyncIterator[bytes]:
+async def _pieces(receive: Receive) -> AsyncIterator[tuple[bytes, bool]]:
+    """Yield the pieces of a body, and of each whether more may follow."""
     more = True
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise Disconnected
-        if piece := message.get("body", b""):
-            yield piece
         more = message.get("more_body", False)
+        if piece := message.get("body", b""):
+            yield piece, more
 
 
 def _declared(headers: Mapping[str, str]) -> int:
@@ -98,14 +99,14 @@ def _declared(headers: Mapping[str, str]) -> int:
     return int(written) if written.isascii() and written.isdigit() and len(written) < 20 else 0
 
 
-async def _too_large(receive: Receive, headers: Mapping[str, str], limit: int, what: str) -> None:
-    """Read on for a while so that the client gets to hear it, then refuse."""
+async def _too_large(receive: Receive, headers: Mapping[str, str], limit: int, what: str, *, more: bool = True) -> None:
+    """Read on for a while, if there is more to come, so that the client gets to hear it; then refuse."""
     refusal = Refusal(413, f"the {what} is larger than {limit:,} bytes, the limit")
     if "expect" in headers or _declared(headers) > DISCARDED_BYTES:
         raise refusal
     try:
         async with asyncio.timeout(DISCARD_SECONDS):
-            size, more = 0, True
+            size = 0
             while more and size < DISCARDED_BYTES:
                 message = await receive()
                 size += len(message.get("body", b""))

@@ -61,8 +61,8 @@ class Jobs:
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="munjang-job")
 
-    def start(self, kind: str, library: str, work: Callable[[Job], dict[str, Any]]) -> Job:
-        """Queue work and return its job at once, or refuse when too many wait."""
+    def start(self, kind: str, library: str, work: Callable[[Job], dict[str, Any]], *, clean_up: Callable[[], None] = lambda: None) -> Job:
+        """Queue work and return its job at once, or refuse when too many wait; `clean_up` follows even if the job never runs."""
         with self._lock:
             if sum(job.state == "waiting" for job in self._jobs.values()) >= self._limit:
                 raise Overloaded(f"{self._limit} uploads are waiting, the limit\n  try again in 10 s", retry_after=10)
@@ -71,7 +71,7 @@ class Jobs:
             finished = [id for id, each in self._jobs.items() if each.state not in ("waiting", "running")]
             for id in finished[: max(len(self._jobs) - REMEMBERED, 0)]:
                 del self._jobs[id]
-        self._pool.submit(_run, job, work)
+        self._pool.submit(_run, job, work, clean_up)
         return job
 
     def get(self, id: str) -> Job:
@@ -90,13 +90,16 @@ class Jobs:
         self._pool.shutdown(wait=True)
 
 
-def _run(job: Job, work: Callable[[Job], dict[str, Any]]) -> None:
+def _run(job: Job, work: Callable[[Job], dict[str, Any]], clean_up: Callable[[], None]) -> None:
     ERRAND.set(job.errand)
-    job.state = "stopped" if job.errand.dropped else "running"
     try:
-        if job.state == "running":
+        try:
+            job.advance(0)  # it may have been stopped while it waited
+            job.state = "running"
             job.result = work(job)
-            job.state = "done"
+        finally:
+            clean_up()
+        job.state = "done"
     except (Stopped, Disconnected):
         job.state = "stopped"
     except MunjangError as error:

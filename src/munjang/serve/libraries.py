@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from munjang.errors import InputError, MunjangError, UsageError, shown
+from munjang.errors import MunjangError, UsageError, shown
 from munjang.serve.refusals import Refusal
 from munjang.types import Vectors
 
@@ -136,7 +136,7 @@ class Libraries:
             return
         try:
             self._open[file.stem] = self._opened(file, create=False)
-        except (InputError, MunjangError) as error:
+        except MunjangError as error:
             self.skipped.append(str(error))
 
     def _opened(self, path: str | Path, *, create: bool, passage_characters: int | None = None) -> Library:

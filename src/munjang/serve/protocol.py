@@ -45,8 +45,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the clocks."""
         self._stop_clock()
-        if self._send_timer is not None:
-            self._send_timer.cancel()
+        self._stop_watching()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -56,9 +55,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def resume_writing(self) -> None:
         """Stop looking: the client takes its answer."""
-        if self._send_timer is not None:
-            self._send_timer.cancel()
-            self._send_timer = None
+        self._stop_watching()
         super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
@@ -82,10 +79,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Go on to the body."""
         self._in_head = False
         self._stop_clock()
-        before = self.cycle
         super().on_headers_complete()
-        if self.cycle is None or self.cycle is before:
-            return
         one = OneWrite(self.transport)
         self.cycle.transport = one  # type: ignore[assignment]  # what is used of it; the cycle's task has not begun
         self.cycle.on_response = lambda: self._answered(one)
@@ -121,6 +115,11 @@ class BoundedProtocol(HttpToolsProtocol):
     def _await_progress(self) -> None:
         self._send_timer = self.loop.call_later(self.limits.send_seconds, self._check_progress, self.transport.get_write_buffer_size())
 
+    def _stop_watching(self) -> None:
+        if self._send_timer is not None:
+            self._send_timer.cancel()
+            self._send_timer = None
+
     def _check_progress(self, before: int) -> None:
         if self.transport.get_write_buffer_size() < before:
             self._await_progress()
@@ -146,7 +145,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _refuse(self, problem: Problem) -> None:
         """Answer without a route and close; where the answer to another request is under way, only close."""
-        own = not self._in_head and self.cycle is not None and not self.cycle.response_started
+        first = not self.pipeline  # the newest request does not wait behind another
+        own = first and not self._in_head and self.cycle is not None and not self.cycle.response_started
         if own or self.cycle is None or self.cycle.response_complete:
             body = orjson.dumps(problem.body("munjang"))
             head = [

@@ -1,0 +1,127 @@
+"""Refusals below the routes: settings, threads, tickets of clients that went away."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.serve.test_batcher import Work, batcher, held, work  # noqa: F401
+
+from munjang import SentenceEncoder
+from munjang.errors import Busy, UsageError
+from munjang.limits import SERVE_LIMITS
+from munjang.serve.access_log import AccessLog
+from munjang.serve.app import make_app
+from munjang.serve.batcher import Batcher
+from munjang.serve.body import Held, read_body, read_upload
+from munjang.serve.engines import ERRAND, Errand, batched_encoder
+from munjang.serve.refusals import Disconnected, Overloaded, Refusal, problem_of
+from munjang.serve.service import Service
+from munjang.serve.settings import Settings, checked
+from munjang.serve.workers import Workers
+
+
+@pytest.mark.parametrize("port", [-1, 65_536])
+def test_a_port_that_cannot_be_is_refused(port: int) -> None:
+    with pytest.raises(UsageError, match=f"^port {port}: expected 0 to 65535$"):
+        checked(Settings(port=port))
+
+
+@pytest.mark.parametrize("origin", ["example.org", "ftp://example.org", "https://example.org/page", "*"])
+def test_an_origin_is_a_scheme_and_a_host(origin: str) -> None:
+    fine = Settings(origins=("https://example.org", "http://localhost:8000"))
+    assert checked(fine) is fine
+    with pytest.raises(UsageError, match=r"expected a scheme and a host, such as https://example\.org") as told:
+        checked(Settings(origins=("https://example.org", origin)))
+    assert repr(origin) in str(told.value)
+
+
+def test_whoever_finds_something_busy_is_told_when_to_come_back() -> None:
+    problem = problem_of(Busy("news.db: somebody writes to it"))
+    assert (problem.status, problem.headers) == (429, {"retry-after": "1"})
+    assert problem_of(Overloaded("full", retry_after=10)).headers == {"retry-after": "10"}
+
+
+def test_a_whole_body_that_is_too_large_is_refused_at_once(tmp_path: Path) -> None:
+    """There is nothing left to read, so nobody waits for the rest."""
+
+    async def receive() -> Any:
+        assert not asked, "the body had come to its end"
+        asked.append(True)
+        return {"type": "http.request", "body": b"x" * 200, "more_body": False}
+
+    limits = replace(SERVE_LIMITS, max_upload_bytes=100, max_body_bytes=100)
+    asked: list[bool] = []
+    with pytest.raises(Refusal, match="the file is larger than 100 bytes, the limit"):
+        asyncio.run(read_upload(receive, {}, tmp_path, ".txt", limits))
+    asked.clear()
+    with pytest.raises(Refusal, match="the body is larger than 100 bytes, the limit"):
+        asyncio.run(read_body(receive, {}, Held(1_000), [], limits))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_websocket_is_closed_at_once(model: SentenceEncoder) -> None:
+    service = Service(Settings(), model, None)
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": "websocket.connect"}
+
+    asyncio.run(make_app(service, AccessLog(None))({"type": "websocket", "path": "/", "headers": []}, receive, send))
+    service.close()
+    assert sent == [{"type": "websocket.close", "code": 1008}]
+
+
+def test_work_beyond_what_may_wait_is_refused_and_taken_again_later() -> None:
+    free = threading.Event()
+
+    async def ask() -> list[Any]:
+        workers = Workers("searches", threads=1, waiting=1)
+        accepted = [asyncio.create_task(workers.run(Errand(), lambda: free.wait(10))) for _ in range(2)]
+        await asyncio.sleep(0)
+        with pytest.raises(Overloaded, match="1 searches are waiting, the limit\n  try again in 1 s"):
+            await workers.run(Errand(), lambda: None)
+        free.set()
+        return [await one for one in accepted] + [await workers.run(Errand(), lambda: "again")]
+
+    assert asyncio.run(ask()) == [True, True, "again"]
+
+
+def test_an_answer_that_nobody_waits_for_any_more_keeps_no_other_from_its_own(batcher: Batcher, work: Work) -> None:  # noqa: F811
+    first = held(batcher, work)
+
+    async def ask() -> Any:
+        tickets = [batcher.submit(work, [name], [1], loop=asyncio.get_running_loop()) for name in ("a", "b")]
+        assert tickets[0].future is not None
+        assert tickets[1].future is not None
+        tickets[0].future.cancel()
+        work.free.set()
+        return await asyncio.wait_for(tickets[1].future, 10)
+
+    assert asyncio.run(ask()) == ["b!"]
+    assert first.wait() == ["first!"]
+
+
+def test_a_call_whose_client_is_gone_computes_nothing(model: SentenceEncoder) -> None:
+    batcher = Batcher(threads=1)  # noqa: F811
+    served = batched_encoder(model, batcher)
+    errand = Errand(dropped=True)
+    token = ERRAND.set(errand)
+    try:
+        with pytest.raises(Disconnected):
+            served.encode(["cat", "dog"])
+        assert not errand.tickets
+        answers = served.engine.vectors_of_batches([[[1, 5, 2]], [[1, 6, 2]], [[1, 7, 2]]])
+        with pytest.raises(Disconnected):  # the first is given up, and so are those that wait behind it
+            next(iter(answers))
+        assert not errand.tickets
+    finally:
+        ERRAND.reset(token)
+        batcher.stop()
