@@ -35,9 +35,14 @@ class Patience:
             time.sleep(0.1)
         self._seen = time.monotonic()
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the connection was lost."""
+        return self._client.status not in ("running", "connecting")
+
     def threads(self) -> int:
         """Return how many tasks the cluster can do at once."""
-        if self._client.status not in ("running", "connecting"):
+        if self.is_gone:
             raise lost(self._then)
         return sum(self._client.nthreads().values())
 

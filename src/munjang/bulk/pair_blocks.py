@@ -126,7 +126,7 @@ def _on(client: Any, task: _Task, blocks: Iterator[tuple[int, int]]) -> Iterator
     in_hand: set[Any] = set()
     with client.as_current():
         while True:
-            room = max(8, 4 * patience.threads()) - len(in_hand)
+            room = max(0, max(8, 4 * patience.threads()) - len(in_hand))
             in_hand |= {client.submit(block_pairs, task, a, b, pure=False, retries=3) for a, b in islice(blocks, room)}
             if not in_hand:
                 return
@@ -138,8 +138,10 @@ def _on(client: Any, task: _Task, blocks: Iterator[tuple[int, int]]) -> Iterator
                     yield best
             except TimeoutError:  # nothing is done yet, or it was lost with its worker and is done again, if there are workers
                 patience.look()
-            except CancelledError:
-                raise lost(then) from None
+            except (CancelledError, RuntimeError):  # Dask says the latter of a loop that was closed
+                if patience.is_gone:
+                    raise lost(then) from None
+                raise
             except KilledWorker as error:
                 raise MunjangError(f"workers died again and again ({error.last_worker})\n  give them more memory, then {then}") from None
 
