@@ -121,6 +121,13 @@ def test_plain_files_say_their_columns_by_usual_names(tmp_path):
     assert texts.rows == (LabelledText("hello", "greeting", "l.csv line 2"),)
 
 
+def test_a_header_of_two_languages_is_no_pair(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("korean\tenglish\n비가 온다.\tIt rains.\n", encoding="utf-8")
+    [row] = read_text_pairs(path).rows
+    assert (row.a, row.b) == ("It rains.", "비가 온다.")
+
+
 def test_parquet_columns_are_read_by_name(tmp_path):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     pq.write_table(pa.table({"left": ["a", "b"], "right": ["c", "d"], "gold": [1, 0]}), tmp_path / "x.parquet")

@@ -205,8 +205,8 @@ LAYOUTS: tuple[Layout, ...] = (
 BY_NAME = {layout.name: layout for layout in LAYOUTS}
 
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
-    "a": ("sentence1", "text1", "sentence_a", "a", "premise", "question1", "query", "question", "anchor", "source", "en"),
-    "b": ("sentence2", "text2", "sentence_b", "b", "hypothesis", "question2", "positive", "passage", "answer", "document", "target", "ko"),
+    "a": ("sentence1", "text1", "sentence_a", "a", "premise", "question1", "query", "question", "anchor", "source", "src", "en", "english"),
+    "b": tuple("sentence2 text2 sentence_b b hypothesis question2 positive passage answer document target tgt ko korean".split()),  # noqa: SIM905
     "score": ("score", "similarity", "similarity_score", "label"),
     "label": ("label", "gold_label", "labels", "class", "category", "is_duplicate"),
     "genre": ("genre", "source", "domain"),
