@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.cli.doc_pages import run_lines, write_shown_files
+from tests.terminal import Terminal
 
 from munjang.models import registry
 
@@ -93,19 +94,13 @@ def test_calls_that_make_no_sense_are_refused(munjang: Munjang) -> None:
 
 
 def test_the_bar_says_shards_bytes_and_rate(folder: Path, tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import io
-
     from munjang.bulk.job import Receipt
     from munjang.bulk.plan import plan_shards
     from munjang.bulk.run import describe
     from munjang.bulk.settings import BulkSettings
     from munjang.cli.bulk_progress import bulk_progress
 
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    terminal = Terminal()
+    terminal = Terminal(is_one=True)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stderr", terminal)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 import sys
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from tests.conftest import write_cross_encoder, write_json
 from tests.static_model import write_static
+from tests.terminal import Terminal
 
 from munjang import CrossEncoder, SentenceEncoder
 from munjang.errors import DamagedFile, InputError, UsageError
@@ -113,17 +113,6 @@ def test_damaged_samples_are_said_to_be_so(lines: str, tmp_path: Path, monkeypat
     monkeypatch.setattr("munjang.models.samples.files", lambda _: tmp_path)
     with pytest.raises(DamagedFile, match=r"samples\.tsv: expected the columns id, language, subject, text in every line\n  reinstall"):
         load_samples()
-
-
-class Terminal(io.StringIO):
-    """Something that says it is a terminal, or not."""
-
-    def __init__(self, *, is_one: bool) -> None:
-        super().__init__()
-        self._is_one = is_one
-
-    def isatty(self) -> bool:
-        return self._is_one
 
 
 @pytest.mark.parametrize(("is_one", "shown", "seen"), [(True, True, True), (False, True, False), (True, False, False)])

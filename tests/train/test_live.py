@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import re
 import sys
 
 import pytest
+from tests.terminal import Terminal
 
 from munjang.train.progress import Live, StepNews
-
-
-class Terminal(io.StringIO):
-    """Says that it is a terminal, or that it is not."""
-
-    def __init__(self, *, is_one: bool) -> None:
-        super().__init__()
-        self._is_one = is_one
-
-    def isatty(self) -> bool:
-        return self._is_one
 
 
 def listened(monkeypatch: pytest.MonkeyPatch, *, is_one: bool) -> str:
