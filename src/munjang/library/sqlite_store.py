@@ -14,6 +14,7 @@ from munjang.library.sql_store import SqlStore
 from munjang.library.sqlite_check import findings
 from munjang.library.sqlite_files import BUSY_SECONDS, Connections, open_connection, transaction, translated
 from munjang.library.sqlite_schema import check_is_library, create, read_settings, write_settings
+from munjang.library.sqlite_words import tidy_words
 from munjang.library.store import Change, Entry, Settings
 from munjang.library.writer_lock import hold
 
@@ -98,7 +99,7 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
         """Give space that deleted documents left back to the disk."""
         connection = self._held()
         with translated(self.name):
-            connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+            tidy_words(connection)
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
