@@ -1,6 +1,6 @@
 """The index of words, put in order.
 
-FTS5 keeps its index in levels. Every 'optimize' puts what it merges one level higher, and SQLite before 3.41 sets no bound: it reads
+FTS5 keeps its index in levels. Every 'optimize' puts what it merges one or two levels higher, without a bound in SQLite 3.40, which reads
 indexes of at most 2,000 levels, so after a thousand calls nothing could be found or changed any more. Here an index of many levels is
 built anew from its texts, which begins at the lowest again; one that is past being read is emptied first.
 """
