@@ -1,8 +1,8 @@
 """How much each promise is tried: in every run of the tests, in `./run slow`, and with MUNJANG_TRUST=full in the environment.
 
-short   in `./run test`; all together take little more than a minute
+short   in `./run test`; all together take a few minutes of one core
 slow    in `./run slow`
-full    what the slow tests do with MUNJANG_TRUST=full; takes hours
+full    what the slow tests do with MUNJANG_TRUST=full; takes hours, one of them for memory
 """
 
 from __future__ import annotations

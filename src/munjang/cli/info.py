@@ -38,6 +38,7 @@ def info(library: LibraryArgument, as_json: JsonOption = False) -> None:
 
 
 def _words(way: str) -> str:
-    analyser, _, stems = way.partition("+")
-    korean = "morphemes (Kiwi)" if analyser == "kiwi" else "words and pairs of characters"
-    return korean + (", English as stems" if stems else ", English as it is written; munjang reencode gives stems")
+    from munjang.library.words import analyser_of, has_stems
+
+    korean = "morphemes (Kiwi)" if analyser_of(way) == "kiwi" else "words and pairs of characters"
+    return korean + (", English as stems" if has_stems(way) else ", English as it is written; munjang reencode gives stems")

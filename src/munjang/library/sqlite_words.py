@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import sqlite3
 
+from munjang.library.sqlite_files import transaction
+from munjang.library.sqlite_schema import path_of
+
 MOST_LEVELS, READABLE_LEVELS = 64, 2_000
 _SUMS, _STRUCTURE = 1, 10
 """The rows of `words_data` in which FTS5 writes the lengths of texts and its levels down."""
@@ -39,8 +42,7 @@ def word_levels(connection: sqlite3.Connection) -> int:
 
 def _empty(connection: sqlite3.Connection) -> None:
     """Leave the index as FTS5 makes a new one: its texts stay, and 'rebuild' reads them."""
-    connection.execute("BEGIN IMMEDIATE")
-    connection.execute("DELETE FROM words_data")
-    connection.execute("DELETE FROM words_idx")
-    connection.executemany("INSERT INTO words_data (id, block) VALUES (?, ?)", [(_SUMS, b""), (_STRUCTURE, bytes(7))])
-    connection.execute("COMMIT")
+    with transaction(connection, path_of(connection)):
+        connection.execute("DELETE FROM words_data")
+        connection.execute("DELETE FROM words_idx")
+        connection.executemany("INSERT INTO words_data (id, block) VALUES (?, ?)", [(_SUMS, b""), (_STRUCTURE, bytes(7))])

@@ -26,14 +26,24 @@ def with_stems(analyser: str) -> str:
     return analyser.removesuffix(_STEMS) + _STEMS
 
 
+def has_stems(way: str) -> bool:
+    """Say whether English words stand in a library as their stems."""
+    return way.endswith(_STEMS)
+
+
+def analyser_of(way: str) -> Analyser:
+    """Return who splits Korean in a library."""
+    return "kiwi" if way.removesuffix(_STEMS) == "kiwi" else "bigrams"
+
+
 def passage_words(text: str, way: str) -> list[str]:
     """Return the words of a passage, in their order.
 
     >>> passage_words("It rained in Seoul", "bigrams+stems")
     ['it', 'rain', 'in', 'seoul']
     """
-    found = morphemes(text, analyser=_analyser(way))
-    return [stem(word) for word in found] if way.endswith(_STEMS) else found
+    found = morphemes(text, analyser=analyser_of(way))
+    return [stem(word) for word in found] if has_stems(way) else found
 
 
 def question_words(text: str, way: str) -> tuple[str, ...]:
@@ -42,10 +52,10 @@ def question_words(text: str, way: str) -> tuple[str, ...]:
     >>> question_words("Why does my dog bark?", "bigrams+stems"), question_words("to be or not to be", "bigrams")
     (('dog', 'bark'), ('to', 'be', 'or', 'not', 'to', 'be'))
     """
-    found = morphemes(text, analyser=_analyser(way))
+    found = morphemes(text, analyser=analyser_of(way))
     names = set() if text.isupper() else {name.casefold() for name in _CAPITALS.findall(text)}
     telling = [word for word in found if word not in FUNCTION_WORDS or word in names] or found
-    return tuple(stem(word) for word in telling) if way.endswith(_STEMS) else tuple(telling)
+    return tuple(stem(word) for word in telling) if has_stems(way) else tuple(telling)
 
 
 def words_in_common(passage: str, asked: tuple[str, ...], way: str) -> tuple[str, ...]:
@@ -55,10 +65,6 @@ def words_in_common(passage: str, asked: tuple[str, ...], way: str) -> tuple[str
     ('snow', 'rained', 'rain')
     """
     written: dict[str, dict[str, None]] = {word: {} for word in asked}
-    for word in morphemes(passage, analyser=_analyser(way)):
-        written.get(stem(word) if way.endswith(_STEMS) else word, {})[word] = None
+    for word in morphemes(passage, analyser=analyser_of(way)):
+        written.get(stem(word) if has_stems(way) else word, {})[word] = None
     return tuple(form for forms in written.values() for form in forms)
-
-
-def _analyser(way: str) -> Analyser:
-    return "kiwi" if way.removesuffix(_STEMS) == "kiwi" else "bigrams"
