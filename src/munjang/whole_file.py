@@ -56,6 +56,16 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it that are missing; when this returns, their names are on disk."""
+    folder = folder.absolute()
+    missing = [each for each in (folder, *folder.parents) if not each.is_dir()]
+    with in_words(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for each in missing:
+            sync(each.parent)
+
+
 def sync_folder(folder: Path) -> None:
     """Wait until everything in a folder is on disk; whoever may read the folder may read its files (safetensors lets the owner alone)."""
     mode = folder.stat().st_mode & 0o666

@@ -22,7 +22,6 @@ from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.train import processes, train
 from munjang.train.build import build_encoder
 from munjang.train.checkpoint import Checkpoints
-from munjang.train.claim import release_output
 from munjang.train.cross_load import CrossOptions, fresh_cross_model, load_cross_encoder
 from munjang.train.durable import write_folder
 from munjang.train.encoder import _by_tokens
@@ -189,14 +188,8 @@ def test_where_there_is_no_snapshot_there_is_none_and_lost_weights_are_named(tmp
         Checkpoints(tmp_path).load_best(0, 4)
 
 
-def test_an_older_folder_is_replaced_and_a_claimed_one_given_back(tmp_path: Path) -> None:
+def test_an_older_folder_is_replaced(tmp_path: Path) -> None:
     target = tmp_path / "out"
     for name in ("old", "new"):
         write_folder(target, lambda draft, name=name: (draft / name).write_text("x") and None)  # type: ignore[misc]
     assert sorted(path.name for path in target.iterdir()) == ["manifest.json", "new"]
-    (target / "training").mkdir()
-    release_output(target, target / "training")
-    assert sorted(path.name for path in target.iterdir()) == ["manifest.json", "new"]
-    (tmp_path / "empty" / "training").mkdir(parents=True)
-    release_output(tmp_path / "empty", tmp_path / "empty" / "training")
-    assert not (tmp_path / "empty").exists()

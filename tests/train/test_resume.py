@@ -74,7 +74,7 @@ def test_killed_anywhere_and_resumed_it_ends_the_same(pairs_file: Path, recipe_v
     assert _child(_values(recipe_values, "whole"), folder, False, "step", 10_000) == 0
     values = _values(recipe_values, "broken")
     # in the middle of writing a checkpoint, then in a step of the second stage
-    assert _child(values, folder, False, "sync", 14) == -signal.SIGKILL
+    assert _child(values, folder, False, "sync", 17) == -signal.SIGKILL
     assert _child(values, folder, True, "step", 11) == -signal.SIGKILL
     assert _child(values, folder, True, "step", 10_000) == 0
     for name in ("model.safetensors", "training/log.jsonl", "tokenizer.json"):

@@ -75,8 +75,16 @@ def look_file(folder: Path) -> str:
 def look_topics(folder: Path) -> str:
     from munjang.analyze.topics.saving import load_topics
 
+    if not (folder / "topics/topics.json").is_file():
+        return ABSENT
     found = load_topics(folder / "topics")
     return digest(found.topics, found.names, found.documents.rows_NR, found.documents.excerpts, found.topic_P, found.floors_P)
+
+
+def look_claim(folder: Path) -> str:
+    """What a training began with is there when its tokenizer is: claiming alone has made nothing."""
+    kept = folder / "out/training/tokenizer.json"
+    return digest(kept.read_bytes()) if kept.is_file() else ABSENT
 
 
 def look_calibration(folder: Path) -> str:

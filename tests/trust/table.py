@@ -12,7 +12,7 @@ from tests.trust.writers import Writer
 
 WRITERS = (
     "model folder", "exported graph", "checkpoint", "graph cache", "library cache", "teacher cache", "output file", "topic model",
-    "calibration", "bulk job", "merged bulk file",
+    "first topic model", "begun training", "calibration", "bulk job", "merged bulk file",
 )  # fmt: skip
 
 Writers = Callable[[str], Writer]
@@ -32,7 +32,7 @@ def writers(tiny_folder: Callable[..., Path], tmp_path_factory: pytest.TempPathF
 
 
 def _made(name: str, tiny_folder: Callable[..., Path], folder: Path) -> Writer:
-    if name in ("checkpoint", "teacher cache"):
+    if name in ("checkpoint", "teacher cache", "begun training"):
         pytest.importorskip("torch", reason="the extra train is not installed")
     if name in ("model folder", "exported graph", "bulk job", "merged bulk file"):
         from munjang.models.sentence_encoder import SentenceEncoder
@@ -48,6 +48,10 @@ def _made(name: str, tiny_folder: Callable[..., Path], folder: Path) -> Writer:
         return bulk_writers.merge_writer(folder / "news.jsonl", folder / "out", model)
     if name == "topic model":
         return kinds.topics_writer(_topics())
+    if name == "first topic model":
+        return kinds.first_topics_writer(_topics())
+    if name == "begun training":
+        return kinds.claim_writer(folder / "pairs.tsv")
     simple = {
         "checkpoint": kinds.checkpoint_writer,
         "graph cache": kinds.graph_writer,

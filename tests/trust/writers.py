@@ -109,6 +109,33 @@ def topics_writer(model: Any) -> Writer:
     return twice(lambda folder, number: save_topics(renamed[number], folder / "topics"), looks.look_topics)
 
 
+def first_topics_writer(model: Any) -> Writer:
+    """The writer of a topic model where there was none."""
+    return replace(topics_writer(model), old=lambda folder: None)
+
+
+def claim_writer(source: Path) -> Writer:
+    """The writer of what a training begins with: whose its output is, and the tokenizer of its data."""
+    from munjang.train.build import build
+    from munjang.train.claim import claim_output
+    from munjang.train.processes import Processes
+    from munjang.train.recipe import make_recipe
+
+    words = ["사과", "감자", "우유", "연필", "모자", "의자"]
+    rows = [f"{word} 하나를 샀다\t{word} 하나를 팔았다\t{number}" for number, word in enumerate(words)]
+    source.write_text("\n".join(["sentence1\tsentence2\tscore", *rows]) + "\n", encoding="utf-8")
+    scratch = {"vocabulary": 60, "layers": 1, "width": 8, "heads": 1, "inner": 8, "positions": 16}
+    stage = {"objective": "regression", "steps": 1, "data": [{"path": str(source), "label_range": [0, 5]}]}
+
+    def begin(folder: Path) -> None:
+        recipe = make_recipe({"output": "out", "model": {"scratch": scratch}, "stage": [stage]}, folder=folder)
+        # as `--resume` does, and a plain start after it was refused would
+        claim_output(recipe, folder / "out/training", processes=Processes(), resume=True)
+        build(recipe, keep=folder / "out/training")
+
+    return Writer(lambda folder: None, begin, looks.look_claim)
+
+
 def calibration_writer() -> Writer:
     from munjang.evaluate.calibrate import Calibration, save_calibration
 

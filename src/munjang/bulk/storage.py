@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from munjang.errors import MissingExtra, MunjangError, NoSpace, UsageError
-from munjang.whole_file import PARTIAL, is_full, sync, whole_file
+from munjang.whole_file import PARTIAL, is_full, make_folder, whole_file
 
 FILE = "file://"
 """An address that is a path after all."""
@@ -82,8 +82,7 @@ def open_storage(place: str, *, create: bool = False) -> Storage:
         raise UsageError(f"{place}: is a file, expected a folder for the output")
     if create and not folder.is_dir():
         with _told(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            sync(folder.absolute().parent)
+            make_folder(folder)
     return LocalStorage(folder)
 
 
@@ -111,9 +110,7 @@ class LocalStorage:
         """Write the file whole, and its folder if there is none yet."""
         path = self.folder / name
         with _told(path):
-            if not path.parent.is_dir():
-                path.parent.mkdir(exist_ok=True)
-                sync(path.parent.parent)
+            make_folder(path.parent)
             with whole_file(path) as handle:
                 handle.writelines([data] if isinstance(data, bytes) else data)
 

@@ -24,7 +24,7 @@ from munjang.models.compress.parts import ModelParts, read_parts, write_parts
 from munjang.models.compress.vocabulary import PruneOptions, prune_parts
 from munjang.models.export import export_onnx
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.whole_file import sync
+from munjang.whole_file import make_folder, sync
 
 SPEED_TEXTS = 128
 
@@ -79,7 +79,7 @@ def compress_model(
     wanted.check()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{target}: exists already and is not empty; choose another name, or remove it first")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     with TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as rooms:
         versions = [Version("before", "", source), *_versions(source, Path(rooms), texts, wanted, tell)]
         sample = texts[:: -(-len(texts) // SPEED_TEXTS) or 1]

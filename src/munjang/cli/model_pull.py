@@ -16,7 +16,7 @@ from munjang.engine.folder import read_folder
 from munjang.engine.weights import find_weights
 from munjang.errors import InputError, MissingExtra, UsageError, shown
 from munjang.models.registry import models_home
-from munjang.whole_file import folder_beside, sync, sync_folder
+from munjang.whole_file import folder_beside, make_folder, sync, sync_folder
 
 WANTED = ("*.safetensors", "*.json", "*.txt", "*.model", "README.md")
 UNWANTED = ("onnx/*", "openvino/*", "coreml/*")
@@ -33,7 +33,7 @@ def pull(name: str, *, revision: str | None = None, download: Download | None = 
     target = models_home() / name
     if target.exists():
         raise UsageError(f"{target}: exists already\n  remove the folder to fetch it again")
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     temporary = folder_beside(target)
     try:
         _fetch(name, revision, temporary, download or _hub())

@@ -26,7 +26,7 @@ from munjang.errors import InputError, UsageError
 from munjang.models.samples import load_samples
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.types import Vectors
-from munjang.whole_file import in_words, sync, write_whole
+from munjang.whole_file import in_words, make_folder, write_whole
 
 FILES: dict[Compute, str] = {"float32": "onnx/model.onnx", "int8": "onnx/model_qint8.onnx"}
 PARITY: dict[Compute, float] = {"float32": 1e-5, "int8": 0.05}
@@ -61,8 +61,7 @@ def export_onnx(model: SentenceEncoder, target: str | Path, *, compute: Compute 
         model.save(target)
     path = target / FILES[compute]
     with in_words(path):
-        path.parent.mkdir(exist_ok=True)
-        sync(path.absolute().parent.parent)  # the folder may be new
+        make_folder(path.parent)
     write_whole(path, graph)
     return ExportReport(path, len(graph), difference, texts)
 

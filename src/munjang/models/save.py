@@ -20,7 +20,7 @@ from munjang.engine.weights import INDEX, SINGLE, find_weights
 from munjang.engine.write_folder import write_json, write_modules
 from munjang.errors import NoSpace, UsageError
 from munjang.text.tokenizer import Tokenizer
-from munjang.whole_file import folder_beside, is_full, sync, sync_folder
+from munjang.whole_file import folder_beside, is_full, make_folder, sync, sync_folder
 
 SAVED_AS = "4.0.1"
 """The version of sentence-transformers whose dialect cross-encoders are written in: every later one reads it."""
@@ -61,7 +61,7 @@ def save_whole(target: Path, write: Callable[[Path], None]) -> None:
         raise UsageError(f"{target}: exists already and is not empty; choose another name, or remove it first")
     temporary: Path | None = None
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent)
         temporary = folder_beside(target)
         write(temporary)
         sync_folder(temporary)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from munjang.errors import MunjangError, UsageError, shown
 from munjang.serve.refusals import Refusal
 from munjang.types import Vectors
+from munjang.whole_file import make_folder
 
 if TYPE_CHECKING:
     from munjang.library.library import Library
@@ -99,7 +100,7 @@ class Libraries:
             path = self._data / f"{name}{SUFFIX}"
             if name in self._open or name == SAMPLE or path.exists():
                 raise Refusal(409, f"there is a library {shown(name)} already", field="name")
-            self._data.mkdir(parents=True, exist_ok=True)
+            make_folder(self._data)
             self._open[name] = self._opened(path, create=True, passage_characters=passage_characters)
             return self._open[name]
 

@@ -18,6 +18,7 @@ from torch import Tensor
 from munjang.errors import DamagedFile
 from munjang.train.durable import check_folder, clear_partial, sha256_of, write_file, write_folder, write_text
 from munjang.train.log import TrainingLog
+from munjang.whole_file import make_folder
 
 _CHECKSUM = ".sha256"
 """The suffix of the file beside the best weights that holds their checksum."""
@@ -96,7 +97,7 @@ class Checkpoints:
 
     def save_best(self, stage: int, step: int, weights: Mapping[str, Tensor]) -> None:
         """Keep the weights of the best evaluation so far."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         path = self._best_path(stage, step)
         write_file(path, lambda draft: _save_tensors(draft, weights))
         write_text(path.with_suffix(_CHECKSUM), sha256_of(path))

@@ -16,7 +16,7 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from munjang.errors import DamagedFile, MunjangError, NoSpace
-from munjang.whole_file import is_full, sync, sync_folder
+from munjang.whole_file import is_full, make_folder, sync, sync_folder
 
 MANIFEST = "manifest.json"
 _TEMPORARY = ".partial-"
@@ -27,7 +27,8 @@ def write_folder(target: Path, fill: Callable[[Path], None]) -> None:
     draft = target.parent / f"{_TEMPORARY}{target.name}-{os.getpid()}"
     shutil.rmtree(draft, ignore_errors=True)
     try:
-        draft.mkdir(parents=True)
+        make_folder(target.parent)
+        draft.mkdir()
         fill(draft)
         files = sorted(path for path in draft.rglob("*") if path.is_file())
         listed = {path.relative_to(draft).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in files}
@@ -87,9 +88,14 @@ def check_folder(folder: Path) -> None:
             raise DamagedFile(f"{path}: is not what was written (size or checksum differs)\n  restore it, or train again")
 
 
+def is_partial(path: Path) -> bool:
+    """Return whether a name is one of those that unfinished files and folders have."""
+    return path.name.startswith(_TEMPORARY)
+
+
 def clear_partial(folder: Path) -> None:
     """Remove what killed processes left half written."""
-    for path in folder.glob(f"{_TEMPORARY}*"):
+    for path in filter(is_partial, list(folder.iterdir())):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,11 +27,12 @@ from munjang.analyze.topics.prototypes import Assigner, Prototypes
 from munjang.analyze.topics.reduce import Projection
 from munjang.analyze.topics.settings import TopicSettings
 from munjang.errors import DamagedFile, FolderError, UsageError
-from munjang.whole_file import in_words, sync, write_whole
+from munjang.whole_file import PARTIAL, in_words, make_folder, write_whole
 
 FORMAT = "munjang topics 1"
 MAIN = "topics.json"
 _LONGEST = 2**31  # bytes of one file that are read
+_PARTS = re.compile(rf"(arrays|documents)-[0-9a-f]{{64}}\.(json|safetensors)|\.(arrays|documents)-.*{re.escape(PARTIAL)}")
 
 
 def save_topics(model: TopicModel, folder: Path | str) -> None:
@@ -38,19 +40,18 @@ def save_topics(model: TopicModel, folder: Path | str) -> None:
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder}: is a file, expected a folder to save the topics in")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / MAIN).is_file():
+    if folder.is_dir() and not (folder / MAIN).is_file() and not all(_is_part_of_a_save(path.name) for path in folder.iterdir()):
         raise UsageError(f"{folder}: holds other files, expected an empty folder or one with saved topics")
     from safetensors.numpy import save
 
     with in_words(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         arrays = _written(folder, "arrays", ".safetensors", save(_arrays(model)))
         texts = _written(folder, "documents", ".json", _json({"excerpts": list(model.documents.excerpts)}))
         facts = {"format": FORMAT, **_facts(model), "files": [arrays, texts]}
         write_whole(folder / MAIN, _json({**facts, "checksum": hashlib.sha256(_json(facts)).hexdigest()}))
-        sync(folder.parent)  # the folder itself may be new
-    for old in folder.iterdir():
-        if old.name.startswith(("arrays-", "documents-")) and old.name not in (arrays, texts):
+    for old in list(folder.iterdir()):
+        if _is_part_of_a_save(old.name) and old.name not in (arrays, texts):
             old.unlink()
 
 
@@ -145,6 +146,11 @@ def _assigner(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Assigne
 def _contextual(assigner: Assigner) -> ContextualTopics:
     assert isinstance(assigner, ContextualTopics)
     return assigner
+
+
+def _is_part_of_a_save(name: str) -> bool:
+    """Return whether saving, this one or one that was killed, gives such a name to a file beside topics.json."""
+    return _PARTS.fullmatch(name) is not None or (name.startswith(f".{MAIN}.") and name.endswith(PARTIAL))
 
 
 def _written(folder: Path, kind: str, suffix: str, content: bytes) -> str:

@@ -24,6 +24,7 @@ from munjang.errors import InputError
 from munjang.limits import LIMITS
 from munjang.train.durable import clear_partial, sha256_of, write_file, write_text
 from munjang.types import Encoder, Vectors
+from munjang.whole_file import make_folder
 
 SECONDS_BETWEEN_NEWS = 30.0
 
@@ -65,7 +66,7 @@ def teacher_vectors(
     """Return the teacher's vectors of the texts; what is in the folder already and whole is not computed again."""
     if not texts:
         raise InputError("no texts for the teacher to encode")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     clear_partial(folder)
     parts = [texts[start : start + block] for start in range(0, len(texts), block)]
     keys = [_key(teacher.fingerprint, part) for part in parts]
