@@ -47,7 +47,8 @@ def test_a_snapshot_inside_a_snapshot_sees_the_outer_one(url):
 def hang_up(url: str) -> None:
     """End every connection to the database but the one that does it."""
     connection = Connections(Address.parsed(url)).connect()
-    run(connection, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()")
+    others = "pid <> pg_backend_pid() AND datname = current_database()"
+    run(connection, f"SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE {others}")  # and wait until they are gone
     connection.close()
 
 
@@ -65,6 +66,19 @@ def test_a_connection_that_the_server_ends_is_told_and_not_used_again(url):
     with store.writer("test"):
         store.put([entry("b", np.ones(DIMENSION, np.float32))])
     assert list(store.get(["a", "b"])) == ["b"]
+    store.close()
+
+
+def test_after_a_restart_of_the_server_no_read_fails(url):
+    store = PgvectorStore.open(f"{url}#restarted", create_with=SETTINGS)
+    with store.snapshot(), store._connections.walk():
+        pass  # two connections, idle from now on
+    assert len(store._connections._idle) == 2
+    hang_up(url)
+    assert [store.count() for _ in range(3)] == [(0, 0)] * 3
+    assert len(store._connections._idle) == 1
+    with store.snapshot():
+        assert store.settings() == SETTINGS
     store.close()
 
 

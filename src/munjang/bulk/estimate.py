@@ -1,4 +1,4 @@
-"""How long and how large a job would be: this machine is measured on the first rows of the input, and the rest is arithmetic.
+"""How long and how large a job would be: this machine is measured on rows from all over the input, and the rest is arithmetic.
 
 Texts are read and encoded by one thread, as one worker does it; workers on one machine are taken to work side by side at `EFFICIENCY`,
 workers on many machines without loss, since they share nothing but the storage.
@@ -13,16 +13,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from munjang.bulk.job import Job, ShardSpec
+from munjang.bulk.job import Job
 from munjang.bulk.opening import forget_packed
-from munjang.bulk.plan import parquet_rows, rows_like
-from munjang.bulk.read_shard import read_shard
 from munjang.bulk.run import describe
+from munjang.bulk.sampling import SAMPLE_ROWS, Piece, read_pieces, total_rows
 from munjang.bulk.settings import BulkSettings
 from munjang.errors import InputError, UsageError
 from munjang.models.sentence_encoder import SentenceEncoder
 
-SAMPLE_ROWS = 1_000
 EFFICIENCY = 0.9
 _BYTES = {"float32": 4.0, "float16": 2.0, "int8": 1.0, "uint8": 1.0, "binary": 1 / 8, "ubinary": 1 / 8}
 _ID_BYTES = 16
@@ -61,8 +59,12 @@ def estimate(
     if workers < 1 or (rows is not None and rows < 1):
         raise UsageError(f"workers is {workers} and rows is {rows}, expected at least 1 of each")
     job = describe(inputs, model, replace(settings, shard_rows=SAMPLE_ROWS))
-    found = sum(rows_like(file) for file in job.inputs)
-    sample = _measure(job, SentenceEncoder.load(model, compute=settings.compute, threads=1))
+    encoder = SentenceEncoder.load(model, compute=settings.compute, threads=1)
+    started = time.perf_counter()
+    pieces = read_pieces(job)
+    forget_packed()
+    sample = _measure(job, pieces, time.perf_counter() - started, encoder)
+    found = total_rows(job, pieces)
     total = rows or max(found, 1)
     rate = sample.rows / sample.seconds
     seconds = total / (rate * workers * (EFFICIENCY if workers > 1 else 1.0))
@@ -103,31 +105,23 @@ class _Sample:
     seconds: float
 
 
-def _measure(job: Job, encoder: SentenceEncoder) -> _Sample:
-    file, index = next(((file, index) for index, file in enumerate(job.inputs) if file.bytes > file.begin), (None, 0))
-    if file is None:
-        raise InputError("the input has no rows to measure")
+def _measure(job: Job, pieces: Sequence[Piece], reading: float, encoder: SentenceEncoder) -> _Sample:
+    texts = [text for piece in pieces for text in piece.found.texts]
+    if not texts:
+        first = next((piece for piece in pieces if piece.found.rejected), None)
+        if first is None:
+            raise InputError("the input has no rows to measure")
+        raise InputError(f"{job.inputs[first.spec.file].path}: none of the rows tried can be used: {first.found.rejected[0].reason}")
     started = time.perf_counter()
-    if file.format == "parquet":
-        stop = min(parquet_rows(file), SAMPLE_ROWS)
-    else:
-        stop = file.begin + max(1, round((file.bytes - file.begin) * SAMPLE_ROWS / max(rows_like(file), 1)))
-    found = read_shard(file, ShardSpec(0, index, file.begin, stop), job.settings)
-    forget_packed()
-    if not found.texts:
-        reason = f": {found.rejected[0].reason}" if found.rejected else ""
-        raise InputError(f"{file.path}: none of the first rows can be used{reason}")
-    read = time.perf_counter()
-    distinct = list(dict.fromkeys(found.texts))
+    distinct = list(dict.fromkeys(texts))
     long_text = "truncate" if job.settings.long_text == "error" else job.settings.long_text
     encoded = encoder.encode_with_report(distinct, prompt_name=job.settings.prompt_name, long_text=long_text)
-    ended = time.perf_counter()
     return _Sample(
-        rows=len(found.texts),
+        rows=len(texts),
         distinct=len(distinct),
         tokens=int(np.sum(encoded.tokens)),
         too_long=len(encoded.too_long),
-        text_bytes=sum(len(text.encode()) for text in found.texts),
-        reading=read - started,
-        seconds=max(ended - started, 1e-9),
+        text_bytes=sum(len(text.encode()) for text in texts),
+        reading=reading,
+        seconds=max(reading + time.perf_counter() - started, 1e-9),
     )

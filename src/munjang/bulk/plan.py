@@ -38,8 +38,18 @@ def rows_like(file: InputFile) -> int:
     with reading(file.path):
         if file.format == "parquet":
             return parquet_rows(file)
-        size = file.bytes * _UNPACKED if file.packed else file.bytes - file.begin
-        return round(size / _bytes_per_line(file)) if size else 0
+        size = text_bytes(file)
+        return round(size / _bytes_per_line(file)) if size > 0 else 0
+
+
+def text_bytes(file: InputFile) -> int:
+    """Return how many bytes of text a file has behind its head; of a packed one, a guess."""
+    return file.bytes * _UNPACKED if file.packed else file.bytes - file.begin
+
+
+def can_enter_anywhere(file: InputFile, settings: BulkSettings) -> bool:
+    """Return whether a row can be found from any place of a file, so that not all before it has to be read."""
+    return file.format == "parquet" or not (file.packed or _quoted(file, settings))
 
 
 _UNPACKED = 3

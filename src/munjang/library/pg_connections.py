@@ -7,6 +7,7 @@ connection of its own, so that it is not disturbed by whatever its caller does m
 from __future__ import annotations
 
 import re
+import selectors
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -122,18 +123,35 @@ class Connections:
             name = run(held, "SELECT pg_export_snapshot()").fetchone()[0]
             run(connection, f"SET TRANSACTION SNAPSHOT '{name}'")
 
+    def _waiting(self) -> psycopg.Connection[Any] | None:
+        """Take an idle connection that the server still keeps; those that it closed meanwhile, as in a restart, are given up."""
+        while True:
+            with self._lock:
+                if not self._idle:
+                    return None
+                connection = self._idle.pop()
+            if _is_quiet(connection):
+                return connection
+            connection.close()
+
     @contextmanager
     def _lent(self) -> Iterator[psycopg.Connection[Any]]:
-        with self._lock:
-            connection = self._idle.pop() if self._idle else None
-        if connection is None or connection.closed or connection.broken:
-            connection = self.connect()
+        connection = self._waiting() or self.connect()
         try:
             yield connection
         finally:
             if not connection.closed and not connection.broken:
                 with self._lock:
                     self._idle.append(connection)
+
+
+def _is_quiet(connection: psycopg.Connection[Any]) -> bool:
+    """Return whether an idle connection is still there; a server that went says so, or closes, and either can be read."""
+    if connection.closed or connection.broken:
+        return False
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection.fileno(), selectors.EVENT_READ)
+        return not selector.select(timeout=0)
 
 
 def run(connection: psycopg.Connection[Any], sql: str, values: Any = None) -> Any:
