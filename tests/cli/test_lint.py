@@ -47,6 +47,18 @@ def test_test_rows_in_the_training_file_are_errors(munjang: Call, tmp_path: Path
     assert (tmp_path / "report.json").is_file()
 
 
+def test_a_second_file_of_another_kind_is_read_as_it_is_told(munjang: Call, tmp_path: Path) -> None:
+    train = write_sts(tmp_path / "train.tsv")
+    test = tmp_path / "test.csv"
+    test.write_text("left,right,grade\nthe rain,the sun,5\nthe cat,the dog,90\n", encoding="utf-8")
+    assert munjang("lint", train, test).code == 3
+    columns = [part for pair in ("a=left", "b=right", "score=grade") for part in ("--test-column", pair)]
+    found = munjang("lint", train, test, *columns, "--test-scale", 0, 100, "--json")
+    assert (found.code, found.json["rows"]) == (0, [10, 2])
+    alone = munjang("lint", train, "--test-scale", 0, 100)
+    assert (alone.code, "are for a second file" in alone.err) == (2, True)
+
+
 def test_one_label_only_is_an_error(munjang: Call, tmp_path: Path) -> None:
     found = munjang("lint", "-", "--json", stdin="sentence1,sentence2,label\nthe rain,the sun,1\nthe cat,the dog,1\n")
     assert found.code == 1

@@ -21,7 +21,13 @@ ERRORS_FOUND = 1
 app = new_app()
 
 
-@app.command(epilog=examples("munjang lint train.tsv", "munjang lint train.tsv test.tsv --json"))
+@app.command(
+    epilog=examples(
+        "munjang lint train.tsv",
+        "munjang lint train.tsv test.tsv --json",
+        "munjang lint mine.csv test.tsv --column a=first --column b=second --test-layout korsts",
+    )
+)
 def lint(
     file: FileArgument,
     other: Annotated[str | None, typer.Argument(metavar="[FILE]", help="The test file, where the first is for training.")] = None,
@@ -30,12 +36,17 @@ def lint(
     scale: ScaleOption = None,
     label: LabelOption = None,
     split: SplitOption = "train",
+    test_layout: Annotated[str | None, typer.Option(help="The layout of the second file, where it is another.")] = None,
+    test_column: Annotated[list[str] | None, typer.Option(metavar="ROLE=NAME", help="Which column of the second file is which.")] = None,
+    test_scale: Annotated[tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="The range of its scores.")] = None,
+    test_label: Annotated[list[str] | None, typer.Option(metavar="LABEL=same|different", help="What a label of it means.")] = None,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find what is wrong in a data file, or between a training and a test file.
 
     Labels out of range or inverted, one label only, duplicates, contradictions, test rows that are in the training file.
+    The second file is read like the first, unless one of the --test options says how it is made.
     Exit code 1 if there are errors; warnings and remarks leave it at 0.
     """
     from munjang.evaluate.lint import lint_files
@@ -44,10 +55,14 @@ def lint(
         raise UsageError('"-" can stand for one of the two files, not for both')
     check_output(output)
     options = read_options(layout=layout, columns=column, scale=scale, labels=label)
+    apart = any(value is not None for value in (test_layout, test_column, test_scale, test_label))
+    of_test = read_options(layout=test_layout, columns=test_column, scale=test_scale, labels=test_label) if apart else None
+    if apart and other is None:
+        raise UsageError("--test-layout, --test-column, --test-scale and --test-label are for a second file, and there is none")
     with ExitStack() as stack:
         path = stack.enter_context(located(file, split=split))
         second = None if other is None else stack.enter_context(located(other, split="test"))
-        report = lint_files(path, second, options=options)
+        report = lint_files(path, second, options=options, other_options=of_test)
     deliver(report.to_json(), output=output, as_json=as_json)
     if not as_json:
         _print(report)

@@ -46,11 +46,16 @@ class LintReport:
         return dict(jsonable(self))
 
 
-def lint_files(path: str | Path, other: str | Path | None = None, *, options: ReadOptions = AS_FOUND) -> LintReport:
-    """Return the findings in a file and, with a second (train first, then test), in both and between them."""
+def lint_files(
+    path: str | Path, other: str | Path | None = None, *, options: ReadOptions = AS_FOUND, other_options: ReadOptions | None = None
+) -> LintReport:
+    """Return the findings in a file and, with a second (train first, then test), in both and between them.
+
+    The second file is read like the first unless `other_options` says how.
+    """
     # Bad rows are what a linter is for: it lists them all instead of stopping at the first.
-    tolerant = replace(options, skip_bad=True)
-    sets = [read_any(file, tolerant) for file in (path, other) if file is not None]
+    files = ((path, options), (other, other_options or options))
+    sets = [read_any(file, replace(how, skip_bad=True)) for file, how in files if file is not None]
     return lint_datasets(*sets)
 
 
