@@ -29,6 +29,7 @@ SIZES = {
     "kills of a bulk job": Size(20, 200, 200),
     "kills of a model save": Size(25, 250, 250),
     "kills of a graph cache": Size(25, 250, 250),
+    "kills at one call after the other": Size(0, 100, 2_000),
     "power cuts per writer": Size(60, 1_000, 5_000),
     "damages per kind": Size(1_000, 20_000, 20_000),
     "seconds of mixed work": Size(10, 120, 3_600),

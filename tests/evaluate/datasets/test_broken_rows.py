@@ -28,3 +28,21 @@ def test_a_first_row_that_is_broken_is_named_and_not_taken_for_another_layout(tm
     path = _file(tmp_path, "a.csv", "sentence1,sentence2,label\nbroken\n비가 온다,눈이 온다,2.5\n")
     with pytest.raises(InputError, match="a.csv line 2: 1 columns, expected 3"):
         read_scored_pairs(path)
+
+
+def test_a_broken_first_row_does_not_hide_the_layout_of_the_rows_after_it(tmp_path):
+    path = _file(tmp_path, "klue.csv", "sentence1,sentence2,label\nbroken,row\n비가 온다,비가 내린다,4.2\n")
+    found = read_scored_pairs(path, ReadOptions(skip_bad=True))
+    assert (found.layout, found.scale, [pair.b for pair in found.rows]) == ("klue-sts", (0.0, 5.0), ["비가 내린다"])
+    assert [line.splitlines()[0] for line in found.skipped] == ["klue.csv line 2: 2 columns, expected 3"]
+
+
+def test_a_broken_first_line_of_json_is_named_or_skipped(tmp_path):
+    good = '{"sentence1": "비가 온다", "sentence2": "비가 내린다", "score": 4}'
+    path = _file(tmp_path, "a.jsonl", f'{{"sentence1": \n{good}\n')
+    with pytest.raises(InputError, match=r"a\.jsonl line 1: "):
+        read_scored_pairs(path)
+    found = read_scored_pairs(path, ReadOptions(skip_bad=True, scale=(0, 5)))
+    assert ([pair.a for pair in found.rows], len(found.skipped)) == (["비가 온다"], 1)
+    with pytest.raises(InputError, match=r"b\.jsonl line 1: "):
+        read_scored_pairs(_file(tmp_path, "b.jsonl", "{broken\n"), ReadOptions(skip_bad=True))

@@ -20,13 +20,18 @@ from munjang.evaluate.datasets.layouts import BY_NAME, LAYOUTS, ROLES, SYNONYMS,
 from munjang.evaluate.datasets.opened import file_kind, first_bytes
 from munjang.evaluate.datasets.rows import NLI_LABELS, Kind
 from munjang.text.readers import read_rows
+from munjang.text.rows import BadLines
 
 _PEEK_BYTES = 2**17
+_PEEK_RECORDS = 20
 
 
 @dataclass(frozen=True)
 class Peek:
-    """The first two records of a file: `first` may be a header, and is one in JSON and Parquet (the keys)."""
+    """The first record of a file and one after it: `first` may be a header, and is one in JSON and Parquet (the keys).
+
+    `second` is the next record that is as wide as the first, so that a broken one does not hide the layout; else the very next.
+    """
 
     shape: str
     first: tuple[str, ...]
@@ -34,21 +39,26 @@ class Peek:
 
 
 def peek(path: str | Path) -> Peek:
-    """Return the shape of a file and its first two records."""
+    """Return the shape of a file and two records of its beginning."""
     kind = file_kind(path)
     if kind in ("json", "jsonl", "ndjson", "parquet"):
-        found = [row.values for row in itertools.islice(read_rows(path), 1)]
+        broken = BadLines()  # reading names them, or skips them
+        found = [row.values for row in itertools.islice(read_rows(path, bad=broken), 1)]
+        if broken.count and not found:
+            raise InputError(broken.first[0])
         return _keys("jsonl" if kind == "ndjson" else kind, found, path)
     data = first_bytes(path, _PEEK_BYTES)
     text = data.decode("utf-8-sig", errors="replace")
     tabbed = "\t" in text.split("\n", 1)[0]
     if tabbed:
-        records = [line.rstrip("\r").split("\t") for line in text.split("\n")[:2] if line.strip("\r")]
+        records = [line.rstrip("\r").split("\t") for line in text.split("\n")[:_PEEK_RECORDS] if line.strip("\r")]
     else:
-        records = list(itertools.islice(csv.reader(io.StringIO(text, newline="")), 2))
+        records = list(itertools.islice(csv.reader(io.StringIO(text, newline="")), _PEEK_RECORDS))
     if not records or not any(records[0]):
         raise InputError(f"{Path(path).name}: empty, expected rows")
-    return Peek("tab" if tabbed else "comma", tuple(records[0]), tuple(records[1]) if len(records) > 1 else ())
+    as_wide = (record for record in records[1:] if len(record) == len(records[0]))
+    second = next(as_wide, records[1] if len(records) > 1 else [])
+    return Peek("tab" if tabbed else "comma", tuple(records[0]), tuple(second))
 
 
 def recognise(path: str | Path, kind: Kind | None = None) -> tuple[Layout, str]:
