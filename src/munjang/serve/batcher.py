@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from munjang.limits import LIMITS, SERVE_LIMITS, ServeLimits, usable_cores
-from munjang.serve.refusals import Disconnected, Overloaded
+from munjang.serve.refusals import Overloaded
+from munjang.serve.ticket import Ticket, tell
 from munjang.text.batching import plan_batches
 from munjang.types import Vectors
 
@@ -52,37 +53,6 @@ class Observer(Protocol):
     def batch(self, texts: int, tokens: int, seconds: float, /) -> None:
         """Take note of one batch."""
         ...
-
-
-@dataclass(eq=False, slots=True)
-class Ticket:
-    """What one caller waits for."""
-
-    rows: list[Any]
-    missing: int
-    loop: asyncio.AbstractEventLoop | None
-    future: asyncio.Future[list[Any]] | None
-    event: threading.Event | None
-    error: Exception | None = None
-    dropped: bool = False
-
-    def drop(self) -> None:
-        """Give up: what has not been computed never will be."""
-        self.dropped = True
-        if self.future is not None and not self.future.done():
-            self.future.set_exception(Disconnected())
-        if self.event is not None:
-            self.event.set()
-
-    def wait(self) -> list[Any]:
-        """Block until all rows are there; for threads."""
-        assert self.event is not None
-        self.event.wait()
-        if self.dropped:
-            raise Disconnected
-        if self.error is not None:
-            raise self.error
-        return self.rows
 
 
 @dataclass(slots=True)
@@ -233,22 +203,14 @@ class Batcher:
         rows = _run(lane, batch)
         seconds = time.perf_counter() - start
         tokens = sum(item.tokens for item in batch)
-        finished: dict[asyncio.AbstractEventLoop, list[Ticket]] = {}
+        finished: list[Ticket] = []
         with self._lock:
             self._rate = 0.8 * min(self._rate, 1e5) + 0.2 * self.threads * tokens / max(seconds, 1e-6)
             for item, row in zip(batch, rows, strict=True):
-                ticket = item.ticket
-                if isinstance(row, Exception):
-                    ticket.error = ticket.error or row
-                else:
-                    ticket.rows[item.place] = row
-                ticket.missing -= 1
-                if ticket.missing == 0 and ticket.loop is not None:
-                    finished.setdefault(ticket.loop, []).append(ticket)
-                elif ticket.missing == 0 and ticket.event is not None:
-                    ticket.event.set()
-        for loop, tickets in finished.items():
-            _tell(loop, tickets)
+                item.ticket.take(item.place, row)
+                if item.ticket.missing == 0:
+                    finished.append(item.ticket)
+        tell(finished)
         if self._observer is not None:
             self._observer.batch(len(batch), tokens, seconds)
 
@@ -261,24 +223,6 @@ def _run(lane: Lane, batch: list[_Item]) -> Rows:
         if len(batch) == 1:
             return [error]
         return [_run(lane, [item])[0] for item in batch]
-
-
-def _tell(loop: asyncio.AbstractEventLoop, tickets: list[Ticket]) -> None:
-    try:
-        loop.call_soon_threadsafe(_resolve, tickets)
-    except RuntimeError:  # the loop is closed: nobody waits any more
-        return
-
-
-def _resolve(tickets: list[Ticket]) -> None:
-    for ticket in tickets:
-        future = ticket.future
-        if future is None or future.done():
-            continue
-        if ticket.error is not None:
-            future.set_exception(ticket.error)
-        else:
-            future.set_result(ticket.rows)
 
 
 def _step_back() -> None:

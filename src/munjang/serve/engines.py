@@ -18,7 +18,8 @@ from munjang.engine.cross import CrossEngine, PairIds
 from munjang.engine.open import Engine
 from munjang.models.cross_encoder import CrossEncoder
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.serve.batcher import Batcher, Lane, Rows, Ticket
+from munjang.serve.batcher import Batcher, Lane, Rows
+from munjang.serve.ticket import Ticket
 from munjang.types import Vectors
 
 AT_ONCE = 4
