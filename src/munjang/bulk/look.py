@@ -1,10 +1,11 @@
 """An input file's beginning → what must be known to read any part of it: its format, its columns, and where its rows begin.
 
-Only the first row is read. Which column holds the text is decided here, once, so that all parts agree.
+Only a header, or the first row, is read. Which column holds the text is decided here, once, so that all parts agree.
 """
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,12 @@ from munjang.bulk.opening import LineRange, open_raw, opened_lines, reading, sho
 from munjang.bulk.settings import BulkSettings
 from munjang.errors import InputError, MissingExtra, UsageError
 from munjang.limits import LIMITS
-from munjang.text.read_csv import csv_rows
+from munjang.text.read_csv import csv_head
 from munjang.text.read_json import jsonl_rows
 from munjang.text.read_lines import check_encoding, decoded_lines, text_rows
 from munjang.text.readers import format_of
 from munjang.text.records import ID_COLUMNS, guess_text_column, missing_column
-from munjang.text.rows import Format, Layout, Row
+from munjang.text.rows import Format, Layout
 
 
 def look_at(path: str, settings: BulkSettings) -> InputFile:
@@ -32,9 +33,9 @@ def look_at(path: str, settings: BulkSettings) -> InputFile:
         if format == "parquet":
             columns, begin, first_line, named = parquet_columns(path), 0, 1, None
         else:
-            columns, begin, first_line, named = _first_row(path, format, settings)
-    if not columns:  # a file without rows has no columns to choose from
-        return InputFile(path, size, modified, format, settings.text_column or "text", settings.id_column, None, size, 1)
+            columns, begin, first_line, named = _beginning(path, format, settings)
+    if not columns:  # without a row that can be read there are no columns to choose from
+        return InputFile(path, size, modified, format, settings.text_column or "text", settings.id_column, None, 0, 1)
     where = short_name(path)
     text_column = settings.text_column or guess_text_column(columns, where=where)
     id_column = settings.id_column or next((name for name in ID_COLUMNS if name in columns), None)
@@ -72,26 +73,35 @@ def parquet_columns(path: str) -> list[str]:
     return names
 
 
-def _first_row(path: str, format: Format, settings: BulkSettings) -> tuple[list[str], int, int, tuple[str, ...] | None]:
-    """Return the columns, the byte and line at which rows begin, and the columns of a table."""
+def _beginning(path: str, format: Format, settings: BulkSettings) -> tuple[list[str], int, int, tuple[str, ...] | None]:
+    """Return the columns, the byte and line at which rows begin, and the columns of a table.
+
+    Rows begin behind the header, whether they can be read or not: those that cannot be are rejected by whoever reads them all.
+    """
     layout = layout_of(format, settings, None, header=None)
     source = short_name(path)
     with opened_lines(path, 0, None) as lines:
-        row = _first(lines, layout, source)
-        if row is None:
-            return [], 0, 1, None
         if format not in ("csv", "tsv"):
-            return list(row.values), 0, 1, None
-        return list(row.values), lines.starts[lines.index(row.line)], row.line, tuple(row.values)
+            return _columns(lines, layout, source), 0, 1, None
+        decoded = decoded_lines(lines, layout, source=source, limits=LIMITS, reject=_refuse)
+        head = csv_head(decoded, layout, source=source, limits=LIMITS)
+        if head is None:
+            return [], 0, 1, None
+        columns, line = head
+        place = lines.index(line)
+        return list(columns), lines.starts[place] if place < len(lines.starts) else lines.at, line, columns
 
 
-def _first(lines: LineRange, layout: Layout, source: str) -> Row | None:
+def _refuse(_line: int, error: InputError) -> None:
+    raise error
+
+
+def _columns(lines: LineRange, layout: Layout, source: str) -> list[str]:
+    """Return the columns of the first row that can be read; none where there is no such row."""
+
     def reject(_line: int, _error: InputError) -> None:
         """Broken rows are the affair of whoever reads all rows."""
 
     decoded = decoded_lines(lines, layout, source=source, limits=LIMITS, reject=reject)
-    if layout.format == "txt":
-        return next(text_rows(decoded, source=source), None)
-    if layout.format == "jsonl":
-        return next(jsonl_rows(decoded, source=source, reject=reject), None)
-    return next(csv_rows(decoded, layout, source=source, limits=LIMITS, reject=reject), None)
+    rows = text_rows(decoded, source=source) if layout.format == "txt" else jsonl_rows(decoded, source=source, reject=reject)
+    return [column for row in islice(rows, 1) for column in row.values]

@@ -35,6 +35,22 @@ def csv_rows(lines: Iterator[tuple[int, str]], layout: Layout, *, source: str, l
         yield Row(source, number, dict(zip(columns, fields, strict=True)))
 
 
+def csv_head(lines: Iterator[tuple[int, str]], layout: Layout, *, source: str, limits: Limits) -> tuple[tuple[str, ...], int] | None:
+    """Return a table's columns and the number of the line at which its rows begin; None for one without a record.
+
+    What the columns are cannot be told from a broken first record, so that one is an error.
+    """
+
+    def refuse(_number: int, error: InputError) -> None:
+        raise error
+
+    for number, fields in _fields(lines, layout, source=source, limits=limits, reject=refuse):
+        if looks_like_header(fields):
+            return _header(fields, place(source, number)), number + 1 + sum(field.count("\n") for field in fields)
+        return tuple(map(str, range(len(fields)))), number
+    return None
+
+
 def looks_like_header(fields: list[str]) -> bool:
     """Tell a line of column names from a line of data: names are short, no numbers, no sentences.
 
