@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,9 @@ import pytest
 from tests.cli.doc_pages import run_lines, write_shown_files
 from tests.terminal import Terminal
 
+from munjang.cli.watched import Watched
 from munjang.models import registry
+from munjang.types import Vectors
 
 pytest.importorskip("pyarrow")
 ROOT = Path(__file__).parents[2]
@@ -41,15 +43,23 @@ def test_every_line_and_block_works(munjang: Munjang, capsys: pytest.CaptureFixt
 
 
 def test_a_library_takes_the_vectors_without_encoding_again(folder: Path, munjang: Munjang, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = "rain and snow " * 40
+    (folder / "news.csv").write_text(f"id,text\na,the rain\nb,the sun\nc,the moon\nd,{long}\n")
     assert munjang("bulk", "news.csv", "-o", "vectors", "--keep-text", "--shard-rows", "2", "--workers", "1").code == 0
+    encoded: list[str] = []
+    real = Watched.encode
 
-    def refuse(*_: object) -> None:
-        raise AssertionError("a text was encoded again")
+    def watched(model: Watched, texts: Iterable[str], /) -> Vectors:
+        listed = list(texts)
+        encoded.extend(listed)
+        return real(model, listed)
 
     with monkeypatch.context() as patch:
-        patch.setattr("munjang.cli.watched.Watched.encode", refuse)
+        patch.setattr(Watched, "encode", watched)
         report = munjang("add", "news.db", "vectors", "--json").json
     assert (report["added"], report["documents"]) == (4, 4)
+    assert encoded  # parts of the one text that the model could not read to its end
+    assert all(len(text) < len(long) and text in long for text in encoded)
     assert munjang("add", "plain.db", "news.csv").code == 0
     both = [munjang("search", library, "raining since morning", "--json").json for library in ("news.db", "plain.db")]
     assert [hit["id"] for hit in both[0]] == [hit["id"] for hit in both[1]]

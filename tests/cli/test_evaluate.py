@@ -186,6 +186,23 @@ def test_translations_are_read_from_one_file_or_from_two(munjang: Call, tiny_ber
     assert munjang("evaluate", "translation", left, right, "--model", tiny_bert_folder).code == 3
 
 
+def test_a_student_is_as_far_from_its_teacher_as_sentence_transformers_says(
+    munjang: Call, tiny_folder: Callable[..., Path], tmp_path: Path
+) -> None:
+    evaluation = pytest.importorskip("sentence_transformers.sentence_transformer.evaluation")
+    from sentence_transformers import SentenceTransformer
+
+    teacher, student = tiny_folder("bert"), tiny_folder("roberta")
+    source, target = ["비가 온다", "눈이 온다"], ["it rains", "it snows"]
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("source\ttarget\n" + "".join(f"{a}\t{b}\n" for a, b in zip(source, target, strict=True)), encoding="utf-8")
+    found = munjang("evaluate", "mse", pairs, "--teacher", teacher, "--model", student, "--json").json
+    made = evaluation.MSEEvaluator(source, target, teacher_model=SentenceTransformer(str(teacher)), write_csv=False)
+    assert found["negative_mse"] == pytest.approx(made(SentenceTransformer(str(student)))["negative_mse"], rel=1e-3)
+    assert munjang("evaluate", "mse", pairs, "--teacher", teacher, "--model", teacher, "--json").json["source_mse"] == 0
+    assert munjang("evaluate", "mse", pairs, "--model", student).code == 2
+
+
 def test_retrieval_writes_a_run_that_scores_the_same(munjang: Call, tiny_bert_folder: Path, tmp_path: Path) -> None:
     folder, run = write_beir(tmp_path / "beir"), tmp_path / "run.trec"
     found = munjang("evaluate", "retrieval", folder, "--model", tiny_bert_folder, "-k", 1, "-k", 3, "--save-run", run, "--json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -108,3 +109,19 @@ def test_how_many_clusters_were_chosen_is_said(call: Callable[..., Any]) -> None
     assert outcome.code == 0, outcome.err
     assert re.search(r"\d clusters, chosen by the best silhouette; -k says another number", outcome.err)
     assert "silhouette" not in call("cluster", "-k", "2", "--json").err
+
+
+def test_places_of_keywords_are_those_of_the_shown_text(munjang: Callable[..., Any], tiny_bert_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "nfd.txt").write_text(unicodedata.normalize("NFD", "강에 비가 많이 온다\n"), encoding="utf-8")
+    [row] = munjang("keywords", tmp_path / "nfd.txt", "--analyser", "plain", "--model", tiny_bert_folder, "--json").json
+    assert row["text"] == "강에 비가 많이 온다"
+    assert row["keywords"]
+    assert all(row["text"][start:end] == word["text"] for word in row["keywords"] for start, end in word["places"])
+
+
+@pytest.mark.filterwarnings("default::munjang.models.long_text.TruncationWarning")
+def test_long_texts_are_counted_among_texts_not_among_phrases(munjang: Callable[..., Any], tiny_bert_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("the rain and the river " * 50 + "\na cat\nthe heavy rain\n", encoding="utf-8")
+    outcome = munjang("keywords", tmp_path / "long.txt", "--analyser", "plain", "--model", tiny_bert_folder)
+    assert "1 of 3 texts are longer" in outcome.err
+    assert outcome.err.count("texts are longer") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -72,7 +73,7 @@ def test_pairs_that_are_cut_are_counted_without_naming_python(munjang: Munjang, 
     data = tmp_path / "sts.tsv"
     data.write_text("sentence1\tsentence2\tscore\nthe rain\t" + "rain " * 100 + "\t0.9\ncat\tdog\t0.1\nsun\tmoon\t0.4\n", encoding="utf-8")
     found = munjang("evaluate", "sts", data, "--model", cross_folder)
-    assert "1 of 3 pairs are longer than 48 tokens; the end of the second text was not read" in found.err
+    assert "1 of 3 pairs are longer than 48 tokens; they were not read to their end" in found.err
     assert "predict_with_report" not in found.err
 
 
@@ -100,3 +101,19 @@ def test_the_first_ranking_keeps_the_rest_of_the_say(munjang: Munjang, cross_fol
     lone = munjang(*asked, "--rerank-share", "0.2")
     assert lone.code == 2
     assert "add --rerank" in lone.err
+
+
+def test_the_files_suffix_is_obeyed_and_an_empty_file_is_refused(
+    munjang: Munjang, texts_file: Path, cross_folder: Path, tmp_path: Path
+) -> None:
+    asked = ("rerank", "the sun", texts_file, "-m", cross_folder)
+    assert munjang(*asked, "-o", tmp_path / "r.csv").code == 0
+    with (tmp_path / "r.csv").open(encoding="utf-8", newline="") as handle:
+        rows = list(csv.DictReader(handle))
+    assert [row["text"] for row in rows] == [row["text"] for row in munjang(*asked, "--json").json]
+    assert list(rows[0]) == ["rank", "id", "score", "text"]
+    assert munjang(*asked, "-o", tmp_path / "r.xlsx").code == 2
+    (tmp_path / "empty.txt").write_text("", encoding="utf-8")
+    empty = munjang("rerank", "the sun", tmp_path / "empty.txt", "-m", cross_folder, "--json")
+    assert (empty.code, empty.out) == (3, "")
+    assert "holds no text" in empty.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Callable
@@ -94,3 +95,39 @@ def test_serve_works_without_a_cross_encoder(munjang: Munjang, monkeypatch: pyte
     outcome = munjang("serve", "--library", "news.db", "--check")
     assert outcome.code == 0, outcome.err
     assert outcome.json["rerank_model"] is None
+
+
+def test_queries_are_read_from_standard_input_a_line_each(library: Path, munjang: Munjang) -> None:  # noqa: F811
+    found = munjang("search", library, "-", "-k", "1", "--json", stdin="rain\n\n  \n기차\n").json
+    assert [each["query"] for each in found] == ["rain", "기차"]
+    assert found[0]["hits"] == munjang("search", library, "rain", "-k", "1", "--json").json
+    mixed = munjang("search", library, "snow", "-", "--json", stdin="rain\n").json
+    assert [each["query"] for each in mixed] == ["snow", "rain"]
+    assert [each["query"] for each in munjang("search", library, "-", "--json", stdin="rain\n").json] == ["rain"]
+    empty = munjang("search", library, "-", stdin="\n")
+    assert (empty.code, "holds no query" in empty.err) == (3, True)
+    assert munjang("search", library, "-", "-", stdin="rain\n").code == 2
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_hits_are_written_a_row_each(suffix: str, library: Path, munjang: Munjang, tmp_path: Path) -> None:  # noqa: F811
+    target = tmp_path / f"hits.{suffix}"
+    shown = munjang("search", library, "rain", "snow", "-k", "2", "-o", target)
+    assert shown.code == 0, shown.err
+    assert "written to" in shown.out
+    with target.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream)) if suffix == "csv" else [json.loads(line) for line in stream]
+    answers = munjang("search", library, "rain", "snow", "-k", "2", "--json").json
+    assert [(row["query"], int(row["rank"]), row["id"]) for row in rows] == [
+        (each["query"], rank, hit["id"]) for each in answers for rank, hit in enumerate(each["hits"], 1)
+    ]
+    metadata = [json.loads(row["metadata"]) if suffix == "csv" else row["metadata"] for row in rows]
+    assert metadata == [hit["metadata"] for each in answers for hit in each["hits"]]
+    assert munjang("search", library, "rain", "-o", tmp_path / "hits.xlsx").code == 2
+
+
+def test_words_are_not_looked_for_without_a_query(library: Path, munjang: Munjang) -> None:  # noqa: F811
+    refused = munjang("search", library, "--like", "a", "--hybrid")
+    assert refused.code == 2
+    assert "leave --hybrid out" in refused.err
+    assert munjang("search", library, "rain", "--like", "a", "--hybrid").code == 0

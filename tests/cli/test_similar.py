@@ -88,3 +88,24 @@ def test_a_large_table_is_shown_in_part_and_a_huge_one_refused(
     refused = munjang("similar", "--matrix", file, "--model", tiny_bert_folder)
     assert refused.code == 2
     assert "60 x 60 scores are more than 3,599\n  give smaller files" in refused.err
+
+
+@pytest.mark.parametrize("metric", ["cosine", "dot", "euclidean", "manhattan"])
+def test_metrics_are_those_of_sentence_transformers(
+    munjang: Callable[..., Any], tiny_bert_folder: Path, tmp_path: Path, metric: str
+) -> None:
+    util = pytest.importorskip("sentence_transformers.util")
+    texts = ["the rain", "the sun and the moon"]
+    vectors = SentenceEncoder.load(tiny_bert_folder).encode(texts)
+    compare = {"cosine": util.cos_sim, "dot": util.dot_score, "euclidean": util.euclidean_sim, "manhattan": util.manhattan_sim}[metric]
+    expected = compare(vectors, vectors).numpy()
+    found = munjang("similar", *texts, "--metric", metric, "--model", tiny_bert_folder, "--json").json
+    assert found == {"score": pytest.approx(float(expected[0, 1]), abs=1e-4)}
+    (tmp_path / "a.txt").write_text("\n".join(texts))
+    whole = munjang("similar", "--matrix", tmp_path / "a.txt", "--metric", metric, "--model", tiny_bert_folder, "--json").json
+    np.testing.assert_allclose(whole["scores"], expected, atol=2e-3)
+
+
+def test_an_empty_standard_input_is_no_sentence(munjang: Callable[..., Any], tiny_bert_folder: Path) -> None:
+    found = munjang("similar", "rain", "-", "--model", tiny_bert_folder, stdin="\n")
+    assert (found.code, "holds no text" in found.err) == (3, True)

@@ -117,3 +117,22 @@ def test_topics_are_found_by_the_model_that_made_them_and_no_other(
     refused = munjang("topics", "find", files / "model", "rain", "--model", tiny_folder("bert", pooling=("max",)))
     assert refused.code == 2
     assert "the model is not the one that the topics were found with\n  name that one with --model" in refused.err
+
+
+def test_assigning_keeps_the_columns_of_the_same_name(munjang: Callable[..., Any], files: Path) -> None:
+    fitted(munjang, files)
+    lines = (files / "texts.csv").read_text(encoding="utf-8").replace("id,text,year,kind", "id,text,topic,score", 1)
+    (files / "own.csv").write_text(lines, encoding="utf-8")
+    vectors = ("--vectors", files / "vectors.npy")
+    assert munjang("topics", "assign", files / "model", files / "own.csv", *vectors, "-o", files / "out.csv").code == 0
+    with (files / "out.csv").open(encoding="utf-8") as handle:
+        rows = list(csv.DictReader(handle))
+    assert list(rows[0]) == ["id", "text", "topic", "score", "topic_2", "name", "score_2"]
+    assert [row["topic"] for row in rows[:6]] == ["2000", "2001", "2002", "2003", "2004", "2000"]
+
+
+def test_an_empty_question_to_topics_is_refused(munjang: Callable[..., Any], files: Path, tiny_bert_folder: Path) -> None:
+    fitted(munjang, files)
+    outcome = munjang("topics", "find", files / "model", " ", "--model", tiny_bert_folder)
+    assert outcome.code == 2
+    assert "the query is empty" in outcome.err

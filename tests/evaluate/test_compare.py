@@ -57,5 +57,8 @@ def test_unknown_measures_and_empty_sets_are_refused(words):
         compare_retrieval(words, words, RetrievalTask({}, {}, {}), metric="ndcg")
     with pytest.raises(UsageError, match="spearman, pearson or ap"):
         compare_scores([1], [1], [1], against="kendall")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="no pairs"):
+    with pytest.raises(InputError, match="0 pairs with a score, expected at least two"):
         compare_sts(words, words, [])
+    flat = [ScoredPair("rain", text, 0.5) for text in ("snow", "sun")]
+    with pytest.raises(InputError, match="all 2 gold scores are 0.5, expected different ones"):
+        compare_sts(words, words, flat)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from munjang.errors import InputError
+from munjang.errors import InputError, TextError
 from munjang.library.incoming import MAX_DEPTH, documents
+from munjang.library.library import Library
+from munjang.text.rows import BadLines
 
 
 def nested(depth: int) -> object:
@@ -40,7 +42,7 @@ def test_an_object_of_metadata_stands_beside_the_other_keys():
         ({3: "x"}, "a key of the metadata is a int, expected a text"),
         ({"a": {None: "x"}}, "a key of the metadata is a NoneType, expected a text"),
         ({"a": nested(MAX_DEPTH)}, f"the metadata are nested deeper than {MAX_DEPTH} levels"),
-        ({"a": 2**63}, r"the metadata hold '9223372036854775808' \(int\), expected what JSON can hold"),
+        ({"a": 2**63}, r"the metadata hold '9223372036854775808', expected whole numbers of at most 64 bits"),
         ({"a": float("-inf")}, r"the metadata hold '-inf' \(float\), expected what JSON can hold"),
         ({"a": [b"x"]}, r"the metadata hold .*\(bytes\), expected what JSON can hold"),
     ],
@@ -54,3 +56,22 @@ def test_metadata_that_json_cannot_hold_are_refused_with_the_record(metadata, wo
 def test_metadata_nested_as_deep_as_allowed_are_taken():
     [made] = documents([{"text": "rain", "a": nested(MAX_DEPTH - 1)}])
     assert made.metadata == {"a": nested(MAX_DEPTH - 1)}
+
+
+def test_records_that_cannot_be_taken_are_passed_over_where_that_is_asked_for(tmp_path, encoder):
+    records = ["rain", {"text": "  "}, {"id": "n", "text": "snow", "x": float("nan")}, {"no": "text"}, {"id": "s", "text": "sun"}]
+    with Library.open(tmp_path / "a.munjang", encoder, analyser="bigrams") as library:
+        with pytest.raises(TextError, match="record 2: the text is empty"):
+            library.add(records)
+        bad = BadLines()
+        report = library.add(records, bad=bad)
+        assert (report.added + report.unchanged, bad.count, library.info().documents) == (2, 3, 2)
+        assert [message.split(":")[0] for message in bad.first] == ["record 2", "record 3", "record 4"]
+
+
+def test_two_texts_with_one_id_are_counted_as_such(tmp_path, encoder):
+    records = [{"id": "x", "text": "first"}, {"id": "y", "text": "other"}, {"id": "x", "text": "second"}, "rain", "rain"]
+    with Library.open(tmp_path / "a.munjang", encoder, analyser="bigrams") as library:
+        report = library.add(records)
+        assert (report.added, report.replaced, report.unchanged, report.records) == (3, 1, 1, 5)
+        assert library.get(["x"])[0].text == "second"

@@ -138,6 +138,17 @@ def test_a_long_document_is_cut_and_the_query_is_not(make_cross: MakeCross) -> N
     assert ids[0][0][1 : 1 + len(query)] == query
 
 
+def test_a_ranking_says_which_documents_were_cut(make_cross: MakeCross) -> None:
+    model = CrossEncoder.load(make_cross("bert"))
+    for options in ({}, {"budget_seconds": 60.0}):
+        with pytest.warns(TruncationWarning, match=r"2 of 20 pairs are longer than \d+ tokens; they were not read to their end"):
+            ranking = model.rank("rain", ["sun", *["snow"] * 16, "the sun " * 100, "moon", "the rain " * 100], **options)
+        assert ranking.cut == [17, 19]
+    assert model.rank("rain", ["sun"]).cut == []
+    with pytest.raises(UsageError, match="documents is one text"):
+        model.rank("rain", "sun")
+
+
 def test_a_query_longer_than_the_limit_leaves_room_for_the_document(make_cross: MakeCross) -> None:
     model = CrossEncoder.load(make_cross("bert"))
     (ids, types), _ = model._ids([("the sun " * 100, "rain")])[0][0], None

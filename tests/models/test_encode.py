@@ -277,3 +277,10 @@ def test_a_million_texts_from_a_generator_take_bounded_memory(model):
         assert tracemalloc.get_traced_memory()[1] < 64 * 2**20
     finally:
         tracemalloc.stop()
+
+
+def test_token_vectors_of_a_cut_text_are_told(tiny_bert_folder) -> None:
+    model = SentenceEncoder.load(tiny_bert_folder)
+    with pytest.warns(TruncationWarning, match=r"1 of 2 texts are longer than \d+ tokens"):
+        long, short = model.encode_tokens(["rain " * 1_000, "rain"])
+    assert (len(long.ids), len(short.ids)) == (model.max_length, len(model.encode_tokens(["rain"])[0].ids))

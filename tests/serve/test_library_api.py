@@ -210,3 +210,29 @@ def test_libraries_that_clients_made_are_there_after_a_restart(model: SentenceEn
         assert first.post("/api/libraries", {"name": "lasting", "records": RECORDS}).status == 201
     with running(settings, model) as second:
         assert second.get("/api/libraries/lasting").json["documents"] == 4
+
+
+def test_a_library_whose_file_is_replaced_or_gone_is_told_so(model: SentenceEncoder, tmp_path: Path) -> None:
+    for name, records in (("kept", RECORDS[:2]), ("new", RECORDS[2:])):
+        with Library.open(tmp_path / f"{name}.db", model, analyser="bigrams") as made:
+            made.add(records)
+    settings = Settings(data=tmp_path / "data", limits=LIMITS, analyser="bigrams")
+    with running(settings, model, libraries=(str(tmp_path / "kept.db"),)) as server:
+        assert server.post("/api/libraries/kept/add", {"records": [{"id": "x", "text": "the sun"}]}).status == 200
+        (tmp_path / "new.db").replace(tmp_path / "kept.db")
+        for route, body in (("search", {"query": "rain"}), ("add", {"records": [{"id": "y", "text": "the sun"}]})):
+            answer = server.post(f"/api/libraries/kept/{route}", body)
+            assert (answer.status, "another file was put in the library's place" in answer.json["error"]["message"]) == (503, True)
+        assert server.get("/api/libraries").json["libraries"] == []
+        (tmp_path / "kept.db").unlink()
+        gone = server.post("/api/libraries/kept/search", {"query": "rain"})
+        assert (gone.status, "file is gone" in gone.json["error"]["message"]) == (404, True)
+
+
+def test_the_name_of_a_library_whose_file_is_gone_is_free_again(model: SentenceEncoder, tmp_path: Path) -> None:
+    with running(Settings(data=tmp_path / "data", limits=LIMITS, analyser="bigrams"), model) as server:
+        assert server.post("/api/libraries", {"name": "lost", "records": RECORDS}).status == 201
+        (tmp_path / "data/lost.db").unlink()
+        assert server.get("/api/libraries/lost").status == 404
+        assert server.post("/api/libraries", {"name": "lost", "records": RECORDS[:1]}).status == 201
+        assert server.get("/api/libraries/lost").json["documents"] == 1

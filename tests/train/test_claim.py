@@ -11,9 +11,11 @@ import pytest
 pytest.importorskip("torch", reason="the extra train is not installed")
 
 from munjang.errors import DamagedFile, UsageError
+from munjang.train import train
 from munjang.train.claim import claim_output, release_output
 from munjang.train.processes import Processes
 from munjang.train.recipe import Recipe, make_recipe
+from munjang.train.step import Stepper
 
 
 def recipe_in(folder: Path, **more: object) -> Recipe:
@@ -82,3 +84,23 @@ def test_an_output_is_given_back_as_it_was_found(tmp_path: Path) -> None:
     (tmp_path / "out/mine").write_text("mine")
     release_output(tmp_path / "out", folder)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("error", [IndexError("index out of range"), KeyboardInterrupt()])
+def test_a_training_that_fails_in_any_way_before_its_first_checkpoint_leaves_nothing(
+    pairs_file: Path, recipe_values: dict[str, object], monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def failing(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(Stepper, "run", failing)
+    recipe = make_recipe(recipe_values, folder=pairs_file.parent)
+    with pytest.raises(type(error)):
+        train(recipe)
+    assert not Path(recipe.output).exists()
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, 99999999999999999999999])
+def test_a_seed_that_no_generator_takes_is_refused(tmp_path: Path, seed: int) -> None:
+    with pytest.raises(UsageError, match=r"seed is -?\d+, expected a whole number from 0 to 4,294,967,295"):
+        recipe_in(tmp_path, seed=seed)

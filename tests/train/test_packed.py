@@ -114,11 +114,12 @@ def test_dropout_is_on_in_training_and_off_outside() -> None:
     assert not torch.equal(encoder(ids), encoder(ids))
 
 
-def test_training_only_the_rows_in_use_gives_the_same_step() -> None:
+@pytest.mark.parametrize("family", ["bert", "albert"])
+def test_training_only_the_rows_in_use_gives_the_same_step(family: str) -> None:
     ids = _ids([5, 9, 12, 3])
     stepped = []
     for compact in (False, True):
-        encoder = _encoder("bert")
+        encoder = _encoder(family)
         if compact:
             encoder.train_rows(torch.tensor(sorted({piece for row in ids for piece in row})))
         encoder.train()

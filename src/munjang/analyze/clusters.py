@@ -50,6 +50,12 @@ class ClusterOptions:
     """For communities and hdbscan: the fewest rows of a cluster."""
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        """Refuse a threshold that is no cosine where one is used, before anything is encoded."""
+        used = self.method == "communities" or (self.method == "agglomerative" and self.k is None)
+        if used and not -1 <= self.threshold <= 1:
+            raise UsageError(f"the threshold is {self.threshold:g}, expected a cosine from -1 to 1")
+
 
 @dataclass(frozen=True)
 class Clustering:

@@ -48,7 +48,7 @@ def adapt(
     steps: Annotated[int | None, typer.Option(min=1, help="Stop after so many steps.")] = None,
     batch_size: Annotated[int | None, typer.Option(min=1, help="Texts of a step; without it, the method's own.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="The highest learning rate; without it, the method's own.")] = None,
-    seed: Annotated[int, typer.Option(help="For everything that is drawn.")] = 42,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For everything that is drawn.")] = 42,
     dev: Annotated[
         list[Path] | None, typer.Option("--dev", help="Scored pairs, pairs or triplets to measure on; the first decides.")
     ] = None,

@@ -57,7 +57,7 @@ def add(
     columns = Columns(text_column, id_column, format, encoding)
     with open_with_model(library, model or model_of(files), compute=compute, create=True, passage_characters=passage_characters) as opened:
         with progress_bar("add", None, shown=True) as advance:
-            report = opened.add(read_with_vectors(opened, files, columns, bad=bad), progress=advance)
+            report = opened.add(read_with_vectors(opened, files, columns, bad=bad), progress=advance, bad=bad)
         _prepare(opened)
         total = opened.info().documents
     for message in bad.first if bad else ():
@@ -72,6 +72,7 @@ def add(
             ("changed", f"{report.changed:,}"),
             ("other metadata", f"{report.relabelled:,}"),
             ("unchanged", f"{report.unchanged:,}"),
+            *([("same id twice", f"{report.replaced:,} (the last one counts)")] if report.replaced else []),
             ("skipped", f"{skipped:,}"),
             ("documents now", f"{total:,}"),
             ("seconds", f"{report.seconds:.2f} ({report.records / max(report.seconds, 1e-9):,.0f} records/s)"),

@@ -37,7 +37,7 @@ def augment(
     cosine: Annotated[
         bool, typer.Option("--cosine", help="Label with the sentence encoder's cosine instead, to teach a cross-encoder.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="For --limit.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For --limit.")] = 0,
     text_column: TextColumnOption = None,
     compute: ComputeOption = "float32",
     as_json: JsonOption = False,

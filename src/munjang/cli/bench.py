@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 app = new_app()
 
 
-@app.callback(invoke_without_command=True, epilog=examples("munjang bench encode --seconds 3", "munjang bench pairs"))
+@app.callback(
+    invoke_without_command=True, epilog=examples("munjang bench encode --seconds 3", "munjang bench search", "munjang bench pairs")
+)
 def bench(context: typer.Context) -> None:
     """Measure speed on this machine."""
     if context.invoked_subcommand is None:
@@ -122,3 +124,14 @@ def _duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.1f} s"
     return f"{seconds / 60:.1f} min" if seconds < 7_200 else f"{seconds / 3_600:.1f} h"
+
+
+def _with_the_rest() -> None:
+    """Register the sub-commands of other files."""
+    from munjang.cli import bench_search, bench_train
+
+    bench_search.register(app)
+    bench_train.register(app)
+
+
+_with_the_rest()

@@ -45,6 +45,15 @@ class KnownVectors(OverEncoder[Watched]):
         """Know the vectors of one shard, and of the one before it: a library's batch may reach over both."""
         self._known = [*self._known[-1:], dict(zip(texts, np.asarray(vectors_ND, dtype=np.float32), strict=True))]
 
+    @property
+    def max_length(self) -> int | None:
+        """How many tokens the model reads of a text."""
+        return self.model.max_length
+
+    def count_tokens(self, texts: Iterable[str], /) -> list[int]:
+        """Return how many tokens each text has."""
+        return self.model.count_tokens(texts)
+
     def encode(self, texts: Iterable[str], /) -> Vectors:
         """Return one row per text."""
         wanted = list(texts)

@@ -7,8 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, OutputOption, TextColumnOption, examples, new_app
-from munjang.cli.row_files import TextRow, check_rows_output, read_text_rows, write_rows
+from munjang.cli.options import (
+    UTF8,
+    ComputeOption,
+    EncodingOption,
+    FormatOption,
+    JsonOption,
+    ModelOption,
+    NoQuotingOption,
+    OutputOption,
+    TextColumnOption,
+    TextsArgument,
+    examples,
+    new_app,
+)
+from munjang.cli.row_files import TextRow, beside, check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.cli.text_options import AnalyserOption, UserWordOption
 
@@ -29,9 +42,7 @@ SHOWN_TEXT = 60  # characters of an example
     )
 )
 def cluster(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help='txt, csv, tsv, jsonl, json or parquet, also gzipped; "-" is standard input.')
-    ],
+    file: TextsArgument,
     method: Annotated[
         Literal["kmeans", "agglomerative", "communities", "hdbscan"], typer.Option(help="How texts are put together.")
     ] = "kmeans",
@@ -51,17 +62,20 @@ def cluster(
     text_column: TextColumnOption = None,
     id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None,
     format: FormatOption = None,
+    encoding: EncodingOption = UTF8,
+    no_quoting: NoQuotingOption = False,
     compute: ComputeOption = "float32",
     as_json: JsonOption = False,
 ) -> None:
     """Put the texts of a file into clusters and name them by their key phrases.
 
+    A library's documents are compared by the vectors it holds.
     -o writes every row with its cluster and the cluster's phrases as .csv, .tsv or .jsonl.
     """
     from munjang.analyze.cluster_names import cluster_phrases
     from munjang.analyze.clusters import ClusterOptions, need_sklearn
     from munjang.analyze.clusters import cluster as put_together
-    from munjang.cli.watched import load_watched
+    from munjang.cli.collection import encoder_for, need_encoder, read_collection, vectors_of
     from munjang.text.tagging import tagger
     from munjang.vectors.similarity import normalize
 
@@ -70,14 +84,15 @@ def cluster(
     if method != "communities":
         need_sklearn("clustering")
     by = tagger(analyser, user_words=user_word or ())
-    rows = read_text_rows(file, text_column=text_column, id_column=id_column, format=format)
-    texts = [row.text for row in rows]
-    found = put_together(normalize(load_watched(model, compute=compute).encode(texts)), options)
+    read = [read_collection(file, text_column=text_column, id_column=id_column, format=format, encoding=encoding, no_quoting=no_quoting)]
+    rows, texts = read[0].rows, read[0].texts
+    [vectors] = vectors_of(read, encoder_for(read, model, compute=compute) if need_encoder(read) else None)
+    found = put_together(normalize(vectors), options)
     names = cluster_phrases(texts, found.labels_N.tolist(), top=phrases, by=by) if phrases else {}
     if k is None and method == "kmeans":
         note(f"{len(found.sizes)} clusters, chosen by the best silhouette; -k says another number")
     if output is not None:
-        write_rows(output, [_row(row, int(label), names) for row, label in zip(rows, found.labels_N, strict=True)])
+        write_rows(output, beside(rows, [_said(int(label), names) for label in found.labels_N]))
     if as_json:
         emit({"method": method, **_facts(found, names), "labels": found.labels_N.tolist()})
         return
@@ -92,8 +107,8 @@ def _facts(found: Clustering, names: dict[int, tuple[str, ...]]) -> dict[str, An
     return {"silhouette": found.silhouette, "outliers": found.outliers, "clusters": clusters}
 
 
-def _row(row: TextRow, label: int, names: dict[int, tuple[str, ...]]) -> dict[str, Any]:
-    return {**row.values, "cluster": label, "phrases": ", ".join(names.get(label, ()))}
+def _said(label: int, names: dict[int, tuple[str, ...]]) -> dict[str, Any]:
+    return {"cluster": label, "phrases": ", ".join(names.get(label, ()))}
 
 
 def _print(found: Clustering, names: dict[int, tuple[str, ...]], rows: Sequence[TextRow]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from munjang.cli.options import UTF8
 from munjang.cli.row_files import TextRow, read_text_rows
 from munjang.errors import InputError, UsageError, shown
 
@@ -37,11 +38,20 @@ class Collection:
         return [row.text for row in self.rows]
 
 
-def read_collection(path: str, *, text_column: str | None, id_column: str | None, format: Format | None) -> Collection:
+def read_collection(
+    path: str,
+    *,
+    text_column: str | None,
+    id_column: str | None,
+    format: Format | None,
+    encoding: str = UTF8,
+    no_quoting: bool = False,
+) -> Collection:
     """Read a library or a whole file."""
     if is_library(path):
         return _library(path)
-    return Collection(path, read_text_rows(path, text_column=text_column, id_column=id_column, format=format))
+    rows = read_text_rows(path, text_column=text_column, id_column=id_column, format=format, encoding=encoding, no_quoting=no_quoting)
+    return Collection(path, rows)
 
 
 def is_library(path: str) -> bool:

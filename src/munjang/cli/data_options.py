@@ -21,13 +21,16 @@ from munjang.errors import InputError, UsageError, shown
 
 if TYPE_CHECKING:
     from munjang.evaluate.datasets.read import ReadOptions
-    from munjang.evaluate.datasets.rows import Dataset, RetrievalTask
+    from munjang.evaluate.datasets.rows import Dataset, RetrievalTask, TextPair
 
 FileArgument: TypeAlias = Annotated[
     str,
     typer.Argument(
         metavar="FILE", help='A data file (csv, tsv, jsonl, json, parquet, also gzipped), or its folder; "-" is standard input.'
     ),
+]
+TranslationsArgument: TypeAlias = Annotated[
+    str | None, typer.Argument(metavar="[FILE]", help="The translations, where both files hold a sentence a line.")
 ]
 LayoutOption: TypeAlias = Annotated[
     str | None, typer.Option("--layout", help="The layout's name, such as korsts, klue-sts, kornli or pawsx; without it, recognised.")
@@ -72,6 +75,20 @@ def read_options(
     named = _assignments(columns or (), "--column", "a=sentence1")
     by_role: dict[str, str | int] = {role: int(column) if column.isdecimal() else column for role, column in named.items()}
     return ReadOptions(layout=layout, columns=by_role or None, scale=scale, labels=_meanings(labels), skip_bad=skip_bad)
+
+
+def read_translations(file: str, other: str | None, *, split: str, options: ReadOptions) -> Dataset[TextPair]:
+    """Return pairs of sentences of one file, or of two files with a sentence a line, and tell how they were read."""
+    from munjang.evaluate.datasets.parallel import read_parallel
+    from munjang.evaluate.datasets.read import read_text_pairs
+
+    if other is not None:
+        data = read_parallel(file, other, skip_bad=options.skip_bad)
+    else:
+        with located(file, split=split) as path:
+            data = read_text_pairs(path, options)
+    tell(data)
+    return data
 
 
 @contextmanager

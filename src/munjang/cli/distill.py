@@ -66,7 +66,7 @@ def distill(
     evaluate_every: Annotated[int | None, typer.Option(min=1, help="Measure on the first dev file every so many steps.")] = None,
     patience: Annotated[int | None, typer.Option(min=1, help="Stop after this many measurements without a better one.")] = None,
     checkpoint_every: Annotated[int, typer.Option(min=1, help="Save a checkpoint every so many steps.")] = 500,
-    seed: Annotated[int, typer.Option(help="For the order of rows and whatever is random.")] = 42,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For the order of rows and whatever is random.")] = 42,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted distillation stopped.")] = False,
     as_json: JsonOption = False,
 ) -> None:

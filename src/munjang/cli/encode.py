@@ -12,7 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, OutputOption, TextColumnOption, examples, new_app
+from munjang.cli.options import (
+    UTF8,
+    ComputeOption,
+    EncodingOption,
+    FormatOption,
+    JsonOption,
+    ModelOption,
+    NoQuotingOption,
+    OutputOption,
+    TextColumnOption,
+    examples,
+    new_app,
+)
 from munjang.cli.show import emit, note, print_facts
 from munjang.errors import TextError
 
@@ -24,6 +36,8 @@ if TYPE_CHECKING:
 
 BLOCK = 4_096
 """Texts encoded at once: enough to batch by length, few enough that the bar moves."""
+_PLACES = 20
+"""How many texts that are too long are named."""
 
 app = new_app()
 
@@ -50,6 +64,8 @@ class Summary:
     seconds: float
     texts_per_second: float
     too_long: int
+    too_long_at: tuple[str, ...]
+    """Where the first of them stand."""
     skipped: int
     output: str | None
 
@@ -70,8 +86,8 @@ def encode(
     text_column: TextColumnOption = None,
     id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None,
     format: FormatOption = None,
-    encoding: Annotated[str, typer.Option(help="The file's encoding.")] = "utf-8-sig",
-    no_quoting: Annotated[bool, typer.Option("--no-quoting", help="Double quotes in CSV are ordinary characters.")] = False,
+    encoding: EncodingOption = UTF8,
+    no_quoting: NoQuotingOption = False,
     keep_text: Annotated[bool, typer.Option("--keep-text", help="Write the texts beside their vectors.")] = False,
     precision: Annotated[
         Literal["float32", "float16", "int8", "uint8", "binary", "ubinary"], typer.Option(help="Numbers out.")
@@ -120,12 +136,14 @@ def _encode_all(
     from munjang.models.progress import progress_bar
 
     rows = too_long = width = 0
+    places: list[str] = []
     start = time.perf_counter()
     with ExitStack() as stack:
         writer = None if output is None else stack.enter_context(vector_file(output, keep_text=keep_text))
         advance = stack.enter_context(progress_bar("encode", None, shown=not lines))
         for block, encoded in _blocks(encoder, records, settings):
             rows, too_long, width = rows + len(block), too_long + len(encoded.too_long), encoded.vectors.shape[1]
+            places += [block[place].where for place in encoded.too_long[: _PLACES - len(places)]]
             if writer is not None:
                 writer.write(block, encoded.vectors)
             elif lines:
@@ -141,6 +159,7 @@ def _encode_all(
         seconds=round(seconds, 3),
         texts_per_second=round(rows / max(seconds, 1e-9), 1),
         too_long=too_long,
+        too_long_at=tuple(places),
         skipped=bad.count if bad else 0,
         output=None if output is None else str(output),
     )
@@ -189,6 +208,7 @@ def _report(summary: Summary, limit: int | None, bad: BadLines | None, *, long_t
     if summary.too_long:
         done = "read in windows and averaged" if long_text == "window" else "only the beginning was read (--long-text window reads all)"
         note(f"{summary.too_long:,} of {summary.rows:,} texts are longer than {limit} tokens; {done}")
+        note("they are: " + ", ".join(summary.too_long_at) + (", …" if summary.too_long > len(summary.too_long_at) else ""))
     if as_json and summary.output is None:
         return
     if as_json:

@@ -1,7 +1,7 @@
 """`munjang evaluate`: a model and a labelled data set → scores with intervals. One sub-command per task.
 
-The tasks over rows are here and in `evaluate_nli.py`, those over a corpus in `evaluate_search.py`. A command reads the file, hands the rows
-to `evaluate/`, and shows what comes back; no number is computed here.
+The tasks over rows are here, in `evaluate_nli.py` and `evaluate_mse.py`, those over a corpus in `evaluate_search.py`. A command reads the
+file, hands the rows to `evaluate/`, and shows what comes back; no number is computed here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from munjang.cli import evaluate_nli, evaluate_search
+from munjang.cli import evaluate_mse, evaluate_nli, evaluate_search
 from munjang.cli.data_options import (
     ColumnOption,
     FileArgument,
@@ -20,16 +20,18 @@ from munjang.cli.data_options import (
     ScaleOption,
     SkipBadOption,
     SplitOption,
+    TranslationsArgument,
     facts_of,
     located,
     read_options,
+    read_translations,
     tell,
 )
 from munjang.cli.options import ComputeOption, JsonOption, ModelOption, OutputOption, examples, new_app
 from munjang.cli.scores import check_output, deliver, print_pairs, print_scores, print_sts
 from munjang.errors import UsageError
 
-TASKS = ("sts", "pairs", "nli", "triplets", "retrieval", "rerank", "clustering", "translation")
+TASKS = ("sts", "pairs", "nli", "triplets", "retrieval", "rerank", "clustering", "translation", "mse")
 
 app = new_app()
 
@@ -207,9 +209,7 @@ def clustering(
 @app.command(epilog=examples("munjang evaluate translation pairs.tsv", "munjang evaluate translation news.ko news.en"))
 def translation(
     file: FileArgument,
-    other: Annotated[
-        str | None, typer.Argument(metavar="[FILE]", help="The translations, where both files hold a sentence a line.")
-    ] = None,
+    other: TranslationsArgument = None,
     model: ModelOption = None,
     layout: LayoutOption = None,
     column: ColumnOption = None,
@@ -225,17 +225,10 @@ def translation(
     How often a sentence finds its translation among all, both ways.
     """
     from munjang.cli.watched import load_watched
-    from munjang.evaluate.datasets.parallel import read_parallel
-    from munjang.evaluate.datasets.read import read_text_pairs
     from munjang.evaluate.translation import evaluate_translation
 
     check_output(output)
-    if other is not None:
-        data = read_parallel(file, other, skip_bad=skip_bad)
-    else:
-        with located(file, split=split) as path:
-            data = read_text_pairs(path, read_options(layout=layout, columns=column, skip_bad=skip_bad))
-    tell(data)
+    data = read_translations(file, other, split=split, options=read_options(layout=layout, columns=column, skip_bad=skip_bad))
     encoder = load_watched(model, compute=compute)
     found = evaluate_translation(encoder, data.rows, resamples=resamples)
     deliver({**found.to_json(), "model": encoder.name, **facts_of(data)}, output=output, as_json=as_json)
@@ -244,4 +237,5 @@ def translation(
         print_scores({name: getattr(found, name) for name in names}, found.ci95)
 
 
+evaluate_mse.add_to(app)
 evaluate_search.add_to(app)

@@ -8,8 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, OutputOption, TextColumnOption, examples, new_app
-from munjang.cli.row_files import TextRow, check_rows_output, read_text_rows, write_rows
+from munjang.cli.options import (
+    UTF8,
+    ComputeOption,
+    EncodingOption,
+    FormatOption,
+    JsonOption,
+    ModelOption,
+    NoQuotingOption,
+    OutputOption,
+    TextColumnOption,
+    TextsArgument,
+    examples,
+    new_app,
+)
+from munjang.cli.row_files import TextRow, check_rows_output, write_rows
 from munjang.cli.show import console, emit, one_line, print_facts, print_table
 from munjang.cli.text_options import AnalyserOption, UserWordOption
 from munjang.errors import UsageError
@@ -30,9 +43,7 @@ app = new_app()
     )
 )
 def keywords(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help='txt, csv, tsv, jsonl, json or parquet, also gzipped; "-" is standard input.')
-    ],
+    file: TextsArgument,
     top: Annotated[int, typer.Option("--top", "-k", min=1, help="The most keywords of a text.")] = 5,
     min_words: Annotated[int, typer.Option(min=1, help="The fewest words of a phrase.")] = 1,
     max_words: Annotated[int, typer.Option(min=1, help="The most words of a phrase.")] = 3,
@@ -52,6 +63,8 @@ def keywords(
     text_column: TextColumnOption = None,
     id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None,
     format: FormatOption = None,
+    encoding: EncodingOption = UTF8,
+    no_quoting: NoQuotingOption = False,
     compute: ComputeOption = "float32",
     as_json: JsonOption = False,
 ) -> None:
@@ -60,8 +73,10 @@ def keywords(
     Phrases stand in the text as they are printed; Korean ones without a particle or ending. -o writes .csv, .tsv or .jsonl.
     """
     from munjang.analyze.keywords import KeywordOptions, extract_keywords
+    from munjang.cli.collection import read_collection
     from munjang.cli.watched import load_watched
     from munjang.text.tagging import tagger
+    from munjang.text.unicode import clean
 
     check_rows_output(output)
     if html is not None and html.suffix.lower() not in (".html", ".htm"):
@@ -76,13 +91,13 @@ def keywords(
         min_frequency=min_frequency,
     )
     by = tagger(analyser, user_words=user_word or ())
-    rows = read_text_rows(file, text_column=text_column, id_column=id_column, format=format)
-    found = list(
-        zip(rows, extract_keywords([row.text for row in rows], load_watched(model, compute=compute), options=options, by=by), strict=True)
-    )
+    rows = read_collection(file, text_column=text_column, id_column=id_column, format=format, encoding=encoding, no_quoting=no_quoting).rows
+    texts, encoder = [row.text for row in rows], load_watched(model, compute=compute)
+    vectors = encoder.encode(texts)  # apart from the phrases, so that a note on long texts counts texts
+    found = list(zip(rows, extract_keywords(texts, encoder, options=options, vectors=vectors, by=by), strict=True))
     _write(found, output, html)
-    if as_json:
-        emit([{**row.facts(), "keywords": [_facts(word) for word in words]} for row, words in found])
+    if as_json:  # places count in the text as it was read by the model
+        emit([{**row.facts(), "text": clean(row.text), "keywords": [_facts(word) for word in words]} for row, words in found])
         return
     if highlight:
         _print_marked(found)

@@ -21,6 +21,7 @@ from typer.core import TyperGroup
 
 from munjang.cli.commands import COMMANDS, find
 from munjang.cli.completion import complete, is_asked
+from munjang.cli.finite import refuse_nan
 from munjang.cli.next_step import after_missing_file, after_unknown_command, after_usage_error
 from munjang.cli.show import note, one_line
 from munjang.errors import InputError, MunjangError, NoSpace, UsageError, shown
@@ -52,6 +53,7 @@ class LazyGroup(TyperGroup):
             raise UsageError(f"there is no command {shown(cmd_name)}{after_unknown_command(cmd_name, self.list_commands(ctx))}")
         command = typer.main.get_command(import_module(entry.module).app)
         command.name = cmd_name
+        refuse_nan(command)
         return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - typer's signature

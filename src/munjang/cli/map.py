@@ -8,8 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, TextColumnOption, examples, new_app
-from munjang.cli.row_files import TextRow, read_text_rows
+from munjang.cli.options import (
+    UTF8,
+    ComputeOption,
+    EncodingOption,
+    FormatOption,
+    JsonOption,
+    ModelOption,
+    NoQuotingOption,
+    TextColumnOption,
+    TextsArgument,
+    examples,
+    new_app,
+)
+from munjang.cli.row_files import TextRow
 from munjang.cli.show import emit, print_facts
 from munjang.cli.text_options import AnalyserOption, UserWordOption
 from munjang.errors import InputError, UsageError, shown
@@ -30,9 +42,7 @@ app = new_app()
     ),
 )
 def draw(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help='txt, csv, tsv, jsonl, json or parquet, also gzipped; "-" is standard input.')
-    ],
+    file: TextsArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write, .html.")],
     colour: Annotated[
         str | None,
@@ -53,6 +63,8 @@ def draw(
     text_column: TextColumnOption = None,
     id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None,
     format: FormatOption = None,
+    encoding: EncodingOption = UTF8,
+    no_quoting: NoQuotingOption = False,
     compute: ComputeOption = "float32",
     as_json: JsonOption = False,
 ) -> None:
@@ -62,7 +74,7 @@ def draw(
     """
     from munjang.analyze.clusters import ClusterOptions, need_sklearn
     from munjang.analyze.layout import lay_out
-    from munjang.cli.watched import load_watched
+    from munjang.cli.collection import encoder_for, need_encoder, read_collection, vectors_of
     from munjang.report.map_page import MapPoint, map_page
     from munjang.text.unicode import clean
     from munjang.vectors.similarity import normalize
@@ -72,10 +84,11 @@ def draw(
         raise UsageError(f"{output}: expected a name that ends in .html")
     if colour is None and method != "communities":
         need_sklearn("clustering")
-    rows = read_text_rows(file, text_column=text_column, id_column=id_column, format=format)
+    read = [read_collection(file, text_column=text_column, id_column=id_column, format=format, encoding=encoding, no_quoting=no_quoting)]
+    rows = read[0].rows
     if colour is not None:
         _check_column(colour, rows)
-    vectors = normalize(load_watched(model, compute=compute).encode([row.text for row in rows]))
+    vectors = normalize(vectors_of(read, encoder_for(read, model, compute=compute) if need_encoder(read) else None)[0])
     if colour is None:
         options = ClusterOptions(method=method, k=k, threshold=threshold, min_size=min_size, seed=seed)
         groups = _clusters(vectors, rows, options, analyser, user_word or ())

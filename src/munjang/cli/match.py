@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, OutputOption, examples, new_app
+from munjang.cli.options import (
+    UTF8,
+    ComputeOption,
+    EncodingOption,
+    FormatOption,
+    JsonOption,
+    ModelOption,
+    NoQuotingOption,
+    OutputOption,
+    examples,
+    new_app,
+)
 from munjang.cli.row_files import TextRow, check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.errors import UsageError
@@ -47,6 +58,8 @@ def match(
         list[str] | None, typer.Option("--text-column", help="The column that holds the text; twice if it differs between the files.")
     ] = None,
     format: FormatOption = None,
+    encoding: EncodingOption = UTF8,
+    no_quoting: NoQuotingOption = False,
     compute: ComputeOption = "float32",
     as_json: JsonOption = False,
 ) -> None:
@@ -65,7 +78,7 @@ def match(
         raise UsageError('"-" can stand for one of the two files, not for both')
     left_column, right_column = _columns(text_column)
     sides = [
-        read_collection(name, text_column=column, id_column=None, format=format)
+        read_collection(name, text_column=column, id_column=None, format=format, encoding=encoding, no_quoting=no_quoting)
         for name, column in ((left, left_column), (right, right_column))
     ]
     encoder = encoder_for(sides, model, compute=compute) if calibrate is not None or need_encoder(sides) else None

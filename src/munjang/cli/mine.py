@@ -39,7 +39,7 @@ def mine(
     max_score: Annotated[float | None, typer.Option(help="No negative scores above this.")] = None,
     min_score: Annotated[float | None, typer.Option(help="No negative scores below this.")] = None,
     sampling: Annotated[Literal["top", "random"], typer.Option(help="Take the nearest, or any within the ranks.")] = "top",
-    seed: Annotated[int, typer.Option(help="For random sampling.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For random sampling.")] = 0,
     compute: ComputeOption = "float32",
     as_json: JsonOption = False,
 ) -> None:

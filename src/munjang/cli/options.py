@@ -25,10 +25,18 @@ ComputeOption: TypeAlias = Annotated[
     Literal["float32", "int8"], typer.Option("--compute", help="How the model computes; int8 is faster for a small loss.")
 ]
 TextColumnOption: TypeAlias = Annotated[str | None, typer.Option("--text-column", help="The column that holds the text.")]
+TextsArgument: TypeAlias = Annotated[
+    str,
+    typer.Argument(metavar="FILE", help='txt, csv, tsv, jsonl, json or parquet, also gzipped; "-" is standard input; or a library.'),
+]
 FormatOption: TypeAlias = Annotated[
     Literal["txt", "csv", "tsv", "jsonl", "json", "parquet"] | None,
     typer.Option("--format", help="The input's format, when its name does not say it."),
 ]
+UTF8 = "utf-8-sig"
+"""UTF-8, with or without a byte order mark."""
+EncodingOption: TypeAlias = Annotated[str, typer.Option("--encoding", help="The input's encoding, such as cp949.")]
+NoQuotingOption: TypeAlias = Annotated[bool, typer.Option("--no-quoting", help="Double quotes in CSV are ordinary characters.")]
 
 
 def new_app() -> typer.Typer:

@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, OutputOption, TextColumnOption, examples, new_app
+from munjang.cli.options import (
+    UTF8,
+    ComputeOption,
+    EncodingOption,
+    FormatOption,
+    JsonOption,
+    ModelOption,
+    NoQuotingOption,
+    OutputOption,
+    TextColumnOption,
+    TextsArgument,
+    examples,
+    new_app,
+)
 from munjang.cli.row_files import TABLES, TEXTS, TextRow, check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.errors import UsageError
@@ -32,10 +45,7 @@ app = new_app()
     )
 )
 def pairs(
-    file: Annotated[
-        str,
-        typer.Argument(metavar="FILE", help='txt, csv, tsv, jsonl, json or parquet, also gzipped; "-" is standard input; or a library.'),
-    ],
+    file: TextsArgument,
     threshold: Annotated[
         float | None, typer.Option(help="The least cosine that counts; 0.8, with --dedupe 0.95. `munjang calibrate` finds yours.")
     ] = None,
@@ -50,6 +60,8 @@ def pairs(
     text_column: TextColumnOption = None,
     id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None,
     format: FormatOption = None,
+    encoding: EncodingOption = UTF8,
+    no_quoting: NoQuotingOption = False,
     compute: ComputeOption = "float32",
     dask: Annotated[str | None, typer.Option(help="For a folder of `munjang bulk`: a Dask scheduler's address, or local.")] = None,
     as_json: JsonOption = False,
@@ -75,7 +87,9 @@ def pairs(
             raise UsageError(f"{file}: is a folder of munjang bulk, which gives pairs only, without --dedupe, --groups and --max-overlap")
         show_bulk_pairs(file, threshold=PAIRS if threshold is None else threshold, top=top, dask=dask, output=output, as_json=as_json)
         return
-    found_in = [read_collection(file, text_column=text_column, id_column=id_column, format=format)]
+    found_in = [
+        read_collection(file, text_column=text_column, id_column=id_column, format=format, encoding=encoding, no_quoting=no_quoting)
+    ]
     [vectors] = vectors_of(found_in, encoder_for(found_in, model, compute=compute) if need_encoder(found_in) else None)
     rows, texts = found_in[0].rows, found_in[0].texts
     if dedupe:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from munjang.cli.options import ComputeOption, FormatOption, JsonOption, OutputOption, TextColumnOption, examples, new_app
+from munjang.cli.options import (
+    UTF8,
+    ComputeOption,
+    EncodingOption,
+    FormatOption,
+    JsonOption,
+    NoQuotingOption,
+    OutputOption,
+    TextColumnOption,
+    TextsArgument,
+    examples,
+    new_app,
+)
+from munjang.cli.row_files import check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_table
 
 app = new_app()
@@ -23,15 +34,15 @@ app = new_app()
 )
 def rerank(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What the texts should answer.")],
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help='txt, csv, tsv, jsonl, json or parquet, also gzipped; "-" is standard input.')
-    ],
+    file: TextsArgument,
     model: Annotated[str | None, typer.Option("--model", "-m", help="A cross-encoder's name or folder.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many to show.")] = 10,
     budget: Annotated[float | None, typer.Option(min=0.0, help="Stop scoring after so many seconds.")] = None,
     text_column: TextColumnOption = None,
     id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None,
     format: FormatOption = None,
+    encoding: EncodingOption = UTF8,
+    no_quoting: NoQuotingOption = False,
     compute: ComputeOption = "float32",
     output: OutputOption = None,
     as_json: JsonOption = False,
@@ -39,13 +50,16 @@ def rerank(
     """Order texts by how well they answer a query, with a cross-encoder.
 
     A cross-encoder reads the query and a text together: exact and slow. Let a search find the candidates first.
+    -o writes .csv, .tsv or .jsonl.
     """
+    from munjang.cli.collection import read_collection
     from munjang.models.cross_encoder import CrossEncoder
-    from munjang.text.readers import read_texts
 
-    records = list(read_texts(file, text_column=text_column, id_column=id_column, format=format))
+    check_rows_output(output)
+    read = read_collection(file, text_column=text_column, id_column=id_column, format=format, encoding=encoding, no_quoting=no_quoting)
+    records = read.rows
     scorer = CrossEncoder.load(model, compute=compute)
-    ranking = scorer.rank(query, [record.text for record in records], k=k, budget_seconds=budget, progress=True)
+    ranking = scorer.rank(query, read.texts, k=k, budget_seconds=budget, progress=True)
     if ranking.scored < len(records):
         note(f"the budget of {budget or 0:g} s was up after {ranking.scored:,} of {len(records):,} texts; the rest keep their order")
     rows = [
@@ -58,7 +72,7 @@ def rerank(
         for place, found in enumerate(ranking.documents, 1)
     ]
     if output is not None:
-        _write(output, rows)
+        write_rows(output, rows)
     if as_json:
         emit(rows)
     elif output is None:
@@ -68,11 +82,3 @@ def rerank(
 
 def _score(score: object) -> str:
     return f"{score:.4f}" if isinstance(score, float) else "–"
-
-
-def _write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    import json
-
-    from munjang.whole_file import write_whole
-
-    write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

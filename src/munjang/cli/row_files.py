@@ -7,9 +7,11 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from munjang.cli.options import UTF8
 from munjang.errors import InputError, TextError, UsageError
 
 if TYPE_CHECKING:
@@ -37,13 +39,21 @@ class TextRow:
         return str(self.number) if self.id is None else self.id
 
 
-def read_text_rows(path: str, *, text_column: str | None, id_column: str | None, format: Format | None) -> list[TextRow]:
+def read_text_rows(
+    path: str,
+    *,
+    text_column: str | None,
+    id_column: str | None,
+    format: Format | None,
+    encoding: str = UTF8,
+    no_quoting: bool = False,
+) -> list[TextRow]:
     """Read a whole file and refuse texts that no model takes while their line is still known."""
     from munjang.text.readers import read_rows
     from munjang.text.records import records
     from munjang.text.unicode import clean
 
-    rows = list(read_rows(path, format=format))
+    rows = list(read_rows(path, format=format, encoding=encoding, quoting=False if no_quoting else None))
     found = []
     for number, record in enumerate(records(rows, text_column=text_column, id_column=id_column), start=1):
         try:
@@ -54,6 +64,21 @@ def read_text_rows(path: str, *, text_column: str | None, id_column: str | None,
     if not found:
         raise InputError(f"{'stdin' if path == '-' else path}: holds no text, expected at least one line")
     return found
+
+
+def beside(rows: Sequence[TextRow], said: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return every row's own columns and what is said of it; a name that the rows use already gets a number, so that nothing is lost.
+
+    >>> beside([TextRow(1, None, "a", {"text": "a", "topic": "x"})], [{"topic": 7}])
+    [{'text': 'a', 'topic': 'x', 'topic_2': 7}]
+    """
+    taken = {name for row in rows for name in row.values}
+    names: dict[str, str] = {}
+    for name in dict.fromkeys(name for each in said for name in each):
+        numbered = (f"{name}_{number}" for number in count(2))
+        names[name] = name if name not in taken else next(free for free in numbered if free not in taken)
+        taken.add(names[name])
+    return [{**row.values, **{names[name]: value for name, value in each.items()}} for row, each in zip(rows, said, strict=True)]
 
 
 def check_rows_output(output: Path | None, *, suffixes: Sequence[str] = TABLES) -> None:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from munjang.cli.library_files import LibraryArgument, open_with_model
-from munjang.cli.options import ComputeOption, JsonOption, ModelOption, examples, new_app
-from munjang.cli.show import emit, note, print_table
-from munjang.errors import MunjangError, UsageError
+from munjang.cli.options import ComputeOption, JsonOption, ModelOption, OutputOption, examples, new_app
+from munjang.cli.row_files import check_rows_output, write_rows
+from munjang.cli.show import emit, note, print_facts, print_table
+from munjang.errors import InputError, MunjangError, UsageError
 
 if TYPE_CHECKING:
     from munjang.library.hits import Hit
@@ -29,12 +30,14 @@ app = new_app()
         'munjang search news.db "winter weather" -k 5',
         'munjang search news.db "겨울 날씨" --hybrid --where "year >= 2020"',
         "munjang search news.db --like a --unlike b --json",
+        "munjang search news.db - -k 3 -o answers.csv < questions.txt",
     )
 )
 def search(
     library: LibraryArgument,
     queries: Annotated[
-        list[str] | None, typer.Argument(metavar="QUERY…", help="What to look for; several are answered one by one.")
+        list[str] | None,
+        typer.Argument(metavar="QUERY…", help='What to look for; several are answered one by one; "-" is standard input, a query a line.'),
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many documents.")] = 10,
     where: Annotated[str | None, typer.Option(help="Only documents whose metadata fit, such as: year >= 2020 and kind = 'a'")] = None,
@@ -53,6 +56,7 @@ def search(
         bool | None, typer.Option("--exact/--approximate", help="By default approximate where there are lists for it, else exact.")
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say what carried each hit.")] = False,
+    output: OutputOption = None,
     model: ModelOption = None,
     compute: ComputeOption = "float32",
     as_json: JsonOption = False,
@@ -60,10 +64,14 @@ def search(
     """Find the documents of a library that answer a question.
 
     A long document is found by its best passage, which is shown with its place.
+    -o writes a row for each hit as .csv, .tsv or .jsonl.
     """
-    asked: list[str | None] = [*queries] if queries else [None]
+    check_rows_output(output)
+    asked: list[str | None] = [*_asked(queries)] if queries else [None]
     if asked == [None] and not like:
         raise UsageError("there is no question, expected a QUERY, or --like with a document's id")
+    if asked == [None] and hybrid:
+        raise UsageError("--hybrid looks for the words of a query, and --like alone has none\n  give a QUERY too, or leave --hybrid out")
     if budget is not None and not (rerank or reranker):
         raise UsageError("--budget is the time for re-ranking, and nothing is re-ranked\n  add --rerank, or leave --budget out")
     if rerank_share is not None and not (rerank or reranker):
@@ -89,11 +97,37 @@ def search(
         ]
         has_scorer = scorer is not None
         rows = [[_row(hit, query, opened, has_scorer=has_scorer) for hit in hits] for query, hits in zip(asked, answers, strict=True)]
+    if output is not None:
+        write_rows(output, [_flat(query, rank, row) for query, each in zip(asked, rows, strict=True) for rank, row in enumerate(each, 1)])
     if as_json:
-        emit(rows[0] if len(asked) == 1 else [{"query": query, "hits": each} for query, each in zip(asked, rows, strict=True)])
+        alone = len(asked) == 1 and "-" not in (queries or ())
+        emit(rows[0] if alone else [{"query": query, "hits": each} for query, each in zip(asked, rows, strict=True)])
+        return
+    if output is not None:
+        print_facts([("queries", f"{len(asked):,}"), ("hits", f"{sum(map(len, rows)):,}"), ("written to", str(output))])
         return
     for query, hits, each in zip(asked, answers, rows, strict=True):
         _show(query if len(asked) > 1 else None, hits, each)
+
+
+def _asked(queries: Sequence[str]) -> list[str]:
+    """Return the queries in order, with the lines of standard input in the place of "-"."""
+    if queries.count("-") > 1:
+        raise UsageError('"-" can stand in one place only: standard input is read once')
+    if "-" not in queries:
+        return [*queries]
+    from munjang.text.readers import read_texts
+
+    lines = [record.text for record in read_texts("-") if record.text.strip()]
+    if not lines:
+        raise InputError("stdin: holds no query, expected at least one line")
+    place = queries.index("-")
+    return [*queries[:place], *lines, *queries[place + 1 :]]
+
+
+def _flat(query: str | None, rank: int, row: dict[str, Any]) -> dict[str, Any]:
+    """Return a hit as one line of a file; metadata and what explains it stay one value each."""
+    return {"query": query, "rank": rank, **row}
 
 
 def _scorer(name: str | None) -> Scorer:

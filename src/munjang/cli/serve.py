@@ -130,9 +130,10 @@ def _model_of(libraries: tuple[str, ...]) -> str | None:
         with Library.open(path, create=False) as opened:
             name = opened.info().model
         try:
-            return str(resolve(name).path)
+            resolve(name)
         except FolderError:
             return None
+        return name
     return None
 
 

@@ -6,17 +6,30 @@ import csv
 import io
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, OutputOption, TextColumnOption, examples, new_app
+from munjang.cli.options import (
+    UTF8,
+    ComputeOption,
+    EncodingOption,
+    FormatOption,
+    JsonOption,
+    ModelOption,
+    NoQuotingOption,
+    OutputOption,
+    TextColumnOption,
+    examples,
+    new_app,
+)
 from munjang.cli.show import emit, note, print_facts
 from munjang.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from munjang.models.sentence_encoder import SentenceEncoder
-    from munjang.types import Floats
+    from munjang.text.rows import Format
+    from munjang.types import Floats, Metric
 
 WORDS = ((0.9, "nearly the same"), (0.7, "much alike"), (0.5, "related"), (0.3, "loosely related"))
 """Rough words for a cosine; where the lines lie differs from model to model, which `munjang calibrate` measures."""
@@ -42,10 +55,16 @@ def similar(
     a: Annotated[str, typer.Argument(metavar="A", help='A sentence, or with --matrix a file; "-" is standard input.')],
     b: Annotated[str | None, typer.Argument(metavar="B", help="Another; a single file is compared with itself.")] = None,
     matrix: Annotated[bool, typer.Option("--matrix", help="A and B are files: compare every line with every line.")] = False,
+    metric: Annotated[
+        Literal["cosine", "dot", "euclidean", "manhattan"] | None,
+        typer.Option(help="How vectors are compared; distances are negative, so that more is nearer. Without it, as the model says."),
+    ] = None,
     output: OutputOption = None,
     model: ModelOption = None,
     text_column: TextColumnOption = None,
     format: FormatOption = None,
+    encoding: EncodingOption = UTF8,
+    no_quoting: NoQuotingOption = False,
     compute: ComputeOption = "float32",
     as_json: JsonOption = False,
 ) -> None:
@@ -57,17 +76,17 @@ def similar(
 
     if matrix:
         _check_output(output)
-        rows = _texts(a, text_column, format)
-        columns = rows if b is None else _texts(b, text_column, format)
+        rows = _texts(a, text_column, format, encoding, no_quoting=no_quoting)
+        columns = rows if b is None else _texts(b, text_column, format, encoding, no_quoting=no_quoting)
         if len(rows) * len(columns) > MAX_CELLS:
             raise UsageError(f"{len(rows):,} x {len(columns):,} scores are more than {MAX_CELLS:,}\n  give smaller files")
-        _matrix(SentenceEncoder.load(model, compute=compute), rows, columns, output=output, as_json=as_json)
+        _matrix(SentenceEncoder.load(model, compute=compute), rows, columns, metric=metric, output=output, as_json=as_json)
     elif b is None:
         raise UsageError("one sentence given, expected two\n  two files are compared with --matrix FILE FILE")
     elif output is not None:
         raise UsageError("-o goes with --matrix; the score of two sentences is printed")
     else:
-        _pair(SentenceEncoder.load(model, compute=compute), a, b, as_json=as_json)
+        _pair(SentenceEncoder.load(model, compute=compute), a, b, metric=metric, as_json=as_json)
 
 
 def in_words(score: float) -> str:
@@ -81,25 +100,36 @@ def in_words(score: float) -> str:
 
 def sentence(argument: str) -> str:
     """Return a sentence given on the command line, or all of standard input for "-"."""
-    return sys.stdin.read().strip() if argument == "-" else argument
+    if argument != "-":
+        return argument
+    found = sys.stdin.read().strip()
+    if not found:
+        raise InputError("standard input holds no text, expected a sentence")
+    return found
 
 
-def _pair(encoder: SentenceEncoder, a: str, b: str, *, as_json: bool) -> None:
+def _pair(encoder: SentenceEncoder, a: str, b: str, *, metric: Metric | None, as_json: bool) -> None:
+    from munjang.vectors.similarity import similarity
+
     if a == b == "-":
         raise UsageError('"-" can stand for one of the two sentences, not for both')
     u, v = encoder.encode([sentence(a), sentence(b)])
-    score = round(float(encoder.similarity(u, v)[0, 0]), 6)
+    used = metric or encoder.folder.similarity
+    score = round(float(similarity(u, v, metric=used)[0, 0]), 6)
     if as_json:
         emit({"score": score})
         return
-    metric = encoder.folder.similarity
-    print(f"{score:.2f}  {in_words(score)}" if metric == "cosine" else f"{score:.4f}  ({metric})")
+    print(f"{score:.2f}  {in_words(score)}" if used == "cosine" else f"{score:.4f}  ({used})")
 
 
-def _matrix(encoder: SentenceEncoder, rows: list[str], columns: list[str], *, output: Path | None, as_json: bool) -> None:
+def _matrix(
+    encoder: SentenceEncoder, rows: list[str], columns: list[str], *, metric: Metric | None, output: Path | None, as_json: bool
+) -> None:
+    from munjang.vectors.similarity import similarity
+
     u_ND = encoder.encode(rows, progress=True)
     v_MD = u_ND if columns is rows else encoder.encode(columns, progress=True)
-    scores_NM = encoder.similarity(u_ND, v_MD)
+    scores_NM = similarity(u_ND, v_MD, metric=metric or encoder.folder.similarity)
     if output is not None:
         _write(scores_NM, rows, columns, output, model=encoder.name)
         facts = {"rows": len(rows), "columns": len(columns), "model": encoder.name, "output": str(output)}
@@ -155,10 +185,11 @@ def _check_output(output: Path | None) -> None:
         raise UsageError(f"{output}: expected a name that ends in {', '.join(PICTURES)}")
 
 
-def _texts(path: str, text_column: str | None, format: str | None) -> list[str]:
+def _texts(path: str, text_column: str | None, format: Format | None, encoding: str, *, no_quoting: bool) -> list[str]:
     from munjang.text.readers import read_texts
 
-    texts = [record.text for record in read_texts(path, text_column=text_column, format=format)]  # type: ignore[arg-type]
+    quoting = False if no_quoting else None
+    texts = [record.text for record in read_texts(path, text_column=text_column, format=format, encoding=encoding, quoting=quoting)]
     if not texts:
         raise InputError(f"{'stdin' if path == '-' else path}: holds no text, expected at least one line")
     return texts

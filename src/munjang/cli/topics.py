@@ -12,8 +12,19 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, TextColumnOption, examples
-from munjang.cli.topics_files import FileArgument, IdColumnOption, VectorsOption
+from munjang.cli.options import (
+    UTF8,
+    ComputeOption,
+    EncodingOption,
+    FormatOption,
+    JsonOption,
+    ModelOption,
+    NoQuotingOption,
+    TextColumnOption,
+    TextsArgument,
+    examples,
+)
+from munjang.cli.topics_files import IdColumnOption, VectorsOption
 from munjang.errors import UsageError, shown
 
 HELP = ("--help", "-h")
@@ -51,7 +62,7 @@ def topics() -> None:
     )
 )
 def fit(
-    file: FileArgument,
+    file: TextsArgument,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Save the topics in this folder.")] = None,
     count: Annotated[int | None, typer.Option("--topics", min=1, help="No more topics than this; else as many as there are.")] = None,
     method: Annotated[Literal["graph", "kmeans", "hdbscan", "contextual"], typer.Option(help="How documents are grouped.")] = "graph",
@@ -71,6 +82,8 @@ def fit(
     text_column: TextColumnOption = None,
     id_column: IdColumnOption = None,
     format: FormatOption = None,
+    encoding: EncodingOption = UTF8,
+    no_quoting: NoQuotingOption = False,
     compute: ComputeOption = "float32",
     as_json: JsonOption = False,
 ) -> None:
@@ -81,7 +94,7 @@ def fit(
     from munjang.analyze.topics.saving import save_topics
     from munjang.analyze.topics.settings import TopicSettings
     from munjang.analyze.topics.trends import topics_over_time, topics_per_class
-    from munjang.cli.row_files import read_text_rows
+    from munjang.cli.collection import read_collection
     from munjang.cli.topics_files import column_values, vectors_or_encoder
     from munjang.cli.topics_show import show_model, write_report
 
@@ -99,7 +112,7 @@ def fit(
         labels=tuple(label or ()),
         seed=seed,
     )
-    rows = read_text_rows(file, text_column=text_column, id_column=id_column, format=format)
+    rows = read_collection(file, text_column=text_column, id_column=id_column, format=format, encoding=encoding, no_quoting=no_quoting).rows
     times = None if time_column is None else column_values(rows, time_column, file)
     classes = None if class_column is None else column_values(rows, class_column, file)
     ready, encoder = vectors_or_encoder(vectors, model, compute, needed=bool(settings.labels))

@@ -7,8 +7,20 @@ from typing import Annotated
 
 import typer
 
-from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, OutputOption, TextColumnOption, examples
-from munjang.cli.topics_files import FileArgument, FolderArgument, IdColumnOption, VectorsOption
+from munjang.cli.options import (
+    UTF8,
+    ComputeOption,
+    EncodingOption,
+    FormatOption,
+    JsonOption,
+    ModelOption,
+    NoQuotingOption,
+    OutputOption,
+    TextColumnOption,
+    TextsArgument,
+    examples,
+)
+from munjang.cli.topics_files import FolderArgument, IdColumnOption, VectorsOption
 from munjang.errors import UsageError
 
 
@@ -30,13 +42,15 @@ def show(
 
 def assign(
     folder: FolderArgument,
-    file: FileArgument,
+    file: TextsArgument,
     output: OutputOption = None,
     vectors: VectorsOption = None,
     model: ModelOption = None,
     text_column: TextColumnOption = None,
     id_column: IdColumnOption = None,
     format: FormatOption = None,
+    encoding: EncodingOption = UTF8,
+    no_quoting: NoQuotingOption = False,
     compute: ComputeOption = "float32",
     as_json: JsonOption = False,
 ) -> None:
@@ -46,13 +60,14 @@ def assign(
     """
     from munjang.analyze.topics.ask import assign_topics
     from munjang.analyze.topics.saving import load_topics
-    from munjang.cli.row_files import check_rows_output, read_text_rows, write_rows
+    from munjang.cli.collection import read_collection
+    from munjang.cli.row_files import beside, check_rows_output, write_rows
     from munjang.cli.show import emit, print_facts, print_table
     from munjang.cli.topics_files import own_encoder, read_vectors
 
     check_rows_output(output)
     found = load_topics(folder)
-    rows = read_text_rows(file, text_column=text_column, id_column=id_column, format=format)
+    rows = read_collection(file, text_column=text_column, id_column=id_column, format=format, encoding=encoding, no_quoting=no_quoting).rows
     texts = [row.text for row in rows]
     ready = None if vectors is None else read_vectors(vectors)
     encoder = None if ready is not None else own_encoder(found, model, compute)
@@ -63,7 +78,7 @@ def assign(
         for label, score in zip(answer.labels, answer.scores, strict=True)
     ]
     if output is not None:
-        write_rows(output, [{**row.values, **each} for row, each in zip(rows, said, strict=True)])
+        write_rows(output, beside(rows, said))
     if as_json:
         emit([{**row.facts(), **each} for row, each in zip(rows, said, strict=True)])
         return
@@ -88,6 +103,8 @@ def find(
     from munjang.cli.show import emit, print_table
     from munjang.cli.topics_files import own_encoder
 
+    if not query.strip():
+        raise UsageError("the query is empty, expected something to look for")
     found = load_topics(folder)
     encoder = own_encoder(found, model, compute)
     if found.encoder and encoder.fingerprint != found.encoder:

@@ -7,8 +7,19 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, TextColumnOption, examples
-from munjang.cli.topics_files import FileArgument, FolderArgument, VectorsOption
+from munjang.cli.options import (
+    UTF8,
+    ComputeOption,
+    EncodingOption,
+    FormatOption,
+    JsonOption,
+    ModelOption,
+    NoQuotingOption,
+    TextColumnOption,
+    TextsArgument,
+    examples,
+)
+from munjang.cli.topics_files import FolderArgument, VectorsOption
 from munjang.errors import UsageError
 
 if TYPE_CHECKING:
@@ -76,25 +87,27 @@ def rename(
 
 def update(
     folder: FolderArgument,
-    file: FileArgument,
+    file: TextsArgument,
     output: ElsewhereOption = None,
     vectors: VectorsOption = None,
     model: ModelOption = None,
     text_column: TextColumnOption = None,
     format: FormatOption = None,
+    encoding: EncodingOption = UTF8,
+    no_quoting: NoQuotingOption = False,
     compute: ComputeOption = "float32",
     as_json: JsonOption = False,
 ) -> None:
     """Add more documents to saved topics; what fits none becomes topics of its own."""
     from munjang.analyze.topics.update import update_topics
-    from munjang.cli.row_files import read_text_rows
+    from munjang.cli.collection import read_collection
     from munjang.cli.topics_files import own_encoder, read_vectors
 
     found = _loaded(folder)
-    texts = [row.text for row in read_text_rows(file, text_column=text_column, id_column=None, format=format)]
+    read = read_collection(file, text_column=text_column, id_column=None, format=format, encoding=encoding, no_quoting=no_quoting)
     ready = None if vectors is None else read_vectors(vectors)
     encoder = None if ready is not None else own_encoder(found, model, compute)
-    _saved(update_topics(found, texts, vectors=ready, encoder=encoder), folder, output, as_json)
+    _saved(update_topics(found, read.texts, vectors=ready, encoder=encoder), folder, output, as_json)
 
 
 def register(app: typer.Typer) -> None:

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from munjang.analyze.topics.model import TopicModel
     from munjang.types import Encoder, Vectors
 
-FileArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="FILE", help='txt, csv, tsv, jsonl, json or parquet, also gzipped; "-" is standard input.')
-]
 FolderArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a topic model.")]
 VectorsOption: TypeAlias = Annotated[
     Path | None, typer.Option("--vectors", help="A .npy file with a vector for each row; without it, texts are encoded.")

@@ -30,6 +30,15 @@ class Watched(OverEncoder["SentenceEncoder"]):
         """Changes whenever the vectors would."""
         return f"{self.model.fingerprint} {self._prompt_name}" if self._prompt_name else self.model.fingerprint
 
+    @property
+    def max_length(self) -> int | None:
+        """How many tokens the model reads of a text."""
+        return self.model.max_length
+
+    def count_tokens(self, texts: Iterable[str], /) -> list[int]:
+        """Return how many tokens each text has, its prompt included."""
+        return self.model.count_tokens(texts, prompt_name=self._prompt_name)
+
     def encode(self, texts: Iterable[str], /) -> Vectors:
         """Return one row per text."""
         vectors: Vectors = self.model.encode(texts, prompt_name=self._prompt_name, progress=True)

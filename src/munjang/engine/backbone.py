@@ -99,7 +99,7 @@ class _Reader:
         if family not in FAMILIES:
             raise FolderError(
                 f"{self.config_file}: model_type {shown(family)} does not run on the fast engine; it runs {', '.join(FAMILIES)}\n"
-                "  models of other families can be trained and used with the extra 'train'"
+                "  the extra 'train' trains other families, and in Python encodes with them: munjang.train.load(FOLDER).encode(texts)"
             )
         self.family, self.names = family, FAMILIES[family]
         self.prefix = self._find_prefix()

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from numpy.typing import ArrayLike
 
-from munjang.errors import InputError, UsageError
+from munjang.errors import UsageError
 from munjang.evaluate.bootstrap import (
     RESAMPLES,
     Interval,
@@ -27,7 +27,7 @@ from munjang.evaluate.bootstrap import (
 )
 from munjang.evaluate.classification import average_precision
 from munjang.evaluate.datasets.rows import LabelledPair, RetrievalTask, ScoredPair
-from munjang.evaluate.inputs import FloatArray, binary
+from munjang.evaluate.inputs import FloatArray, binary, refuse_flat_gold
 from munjang.evaluate.pairs import binary_labels
 from munjang.evaluate.ranking import per_query
 from munjang.evaluate.result import jsonable
@@ -79,9 +79,8 @@ def compare_sts(
     a: Encoder, b: Encoder, pairs: Sequence[ScoredPair], *, against: Against = "spearman", resamples: int = RESAMPLES, seed: int = 0
 ) -> Comparison:
     """Return two encoders compared on an STS set, by cosine."""
-    if not pairs:
-        raise InputError("no pairs to compare on")
     gold = [pair.score for pair in pairs]
+    refuse_flat_gold(gold)
     cosines = [_cosines(encoder, pairs) for encoder in (a, b)]
     made = compare_scores(cosines[0], cosines[1], gold, against=against, resamples=resamples, seed=seed)
     return Comparison(f"{against}_cosine", made.n, made.a, made.b, made.difference, made.ci95, made.p)

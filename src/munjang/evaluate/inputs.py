@@ -57,3 +57,11 @@ def binary(labels: ArrayLike, *, name: str = "labels") -> IntArray:
         found = f"{array[bad[0]]:g} at row {bad[0]} ({bad.size} in all)"
         raise InputError(f"{name}: {found}, expected 0 or 1\n  cut graded labels at a threshold first")
     return array.astype(np.int64)
+
+
+def refuse_flat_gold(gold: Sequence[float]) -> None:
+    """Refuse gold scores that nothing can correlate with: fewer than two, or all the same."""
+    if len(gold) < 2:
+        raise InputError(f"{len(gold)} pairs with a score, expected at least two")
+    if min(gold) == max(gold):
+        raise InputError(f"all {len(gold):,} gold scores are {gold[0]:g}, expected different ones\n  there is no order to agree with")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from munjang.errors import InputError, shown
-from munjang.library.passages import split_passages
+from munjang.library.fitting import fitting_passages
 from munjang.library.store import Change, Document, Entry, NewMetadata, Passage, Settings, Store
 from munjang.library.tuning import Tuning
 from munjang.library.words import passage_words
@@ -31,6 +31,8 @@ class AddReport:
     relabelled: int = 0
     """Only their metadata changed."""
     unchanged: int = 0
+    replaced: int = 0
+    """Behind them, in the same batch, came another text with their id."""
     passages: int = 0
     """Passages that were encoded."""
     seconds: float = 0.0
@@ -38,7 +40,7 @@ class AddReport:
     @property
     def records(self) -> int:
         """All of them."""
-        return self.added + self.changed + self.relabelled + self.unchanged
+        return self.added + self.changed + self.relabelled + self.unchanged + self.replaced
 
 
 def add_documents(
@@ -68,11 +70,13 @@ def add_documents(
         if changes:
             store.put(changes)
         new = sum(each.id not in known for each in fresh)
+        replaced = sum(each.content_hash != latest[each.id].content_hash for each in batch)
         report = AddReport(
             added=report.added + new,
             changed=report.changed + len(fresh) - new,
             relabelled=report.relabelled + len(other),
-            unchanged=report.unchanged + len(batch) - len(fresh) - len(other),
+            unchanged=report.unchanged + len(batch) - len(fresh) - len(other) - replaced,
+            replaced=report.replaced + replaced,
             passages=report.passages + sum(len(entry.passages) for entry in entries),
             seconds=time.perf_counter() - start,
         )
@@ -83,7 +87,7 @@ def add_documents(
 
 def make_entries(documents: Sequence[Document], encoder: Encoder, settings: Settings) -> list[Entry]:
     """Split documents into passages, encode these together, and find their words."""
-    places = [split_passages(each.text, characters=settings.passage_characters, overlap=settings.passage_overlap) for each in documents]
+    places = fitting_passages([each.text for each in documents], encoder, settings)
     texts = [each.text[start:stop] for each, spans in zip(documents, places, strict=True) for start, stop in spans]
     if not texts:
         return []

@@ -16,6 +16,7 @@ from munjang.library.checksums import content_hash
 from munjang.library.store import Document, Metadata
 from munjang.limits import LIMITS, Limits
 from munjang.text.records import Record
+from munjang.text.rows import BadLines
 from munjang.text.unicode import clean
 
 Incoming: TypeAlias = str | Mapping[str, Any] | Record
@@ -23,8 +24,8 @@ Incoming: TypeAlias = str | Mapping[str, Any] | Record
 MAX_DEPTH = 20
 
 
-def documents(records: Iterable[Incoming], *, limits: Limits = LIMITS) -> Iterator[Document]:
-    """Yield a document for each record; an error says which record it is.
+def documents(records: Iterable[Incoming], *, limits: Limits = LIMITS, bad: BadLines | None = None) -> Iterator[Document]:
+    """Yield a document for each record; an error says which record it is. With `bad` such records are counted there and passed over.
 
     >>> [each] = documents([{"id": 7, "text": "rain", "year": 2020}])
     >>> each.id, each.text, each.metadata
@@ -33,9 +34,13 @@ def documents(records: Iterable[Incoming], *, limits: Limits = LIMITS) -> Iterat
     for number, record in enumerate(records, start=1):
         where = record.where if isinstance(record, Record) else f"record {number:,}"
         try:
-            yield _document(record, limits)
+            made = _document(record, limits)
         except (InputError, TextError) as error:
-            raise type(error)(f"{where}: {error}") from None
+            if bad is None:
+                raise type(error)(f"{where}: {error}") from None
+            bad.add(where, error)
+        else:
+            yield made
 
 
 def _document(record: Incoming, limits: Limits) -> Document:
@@ -107,6 +112,8 @@ def _cleaned(value: object, depth: int) -> Any:
         return value
     if isinstance(value, int) and abs(value) < 2**63:
         return int(value)
+    if isinstance(value, int):
+        raise InputError(f"the metadata hold {shown(repr(value))}, expected whole numbers of at most 64 bits\n  write it as a text")
     if isinstance(value, float) and abs(value) < float("inf"):
         return float(value)
     if isinstance(value, list | tuple):

@@ -31,6 +31,7 @@ from munjang.library.where import Condition
 from munjang.library.where_parser import parse_where
 from munjang.library.words import question_words, with_stems
 from munjang.text.korean import Analyser
+from munjang.text.rows import BadLines
 from munjang.text.unicode import clean
 from munjang.types import Encoder, Scorer
 
@@ -79,17 +80,17 @@ class Library:
             raise
         return cls(store, encoder, query_encoder=query_encoder, folder=folder, tuning=tuning or Tuning())
 
-    def add(self, records: Iterable[Incoming], *, progress: Progress | None = None) -> AddReport:
+    def add(self, records: Iterable[Incoming], *, progress: Progress | None = None, bad: BadLines | None = None) -> AddReport:
         """Add records, or replace those whose id is known; what `progress` was told, and all when this returns, is on disk.
 
         A record is a text, a mapping with "text" (and maybe "id", "metadata" and more), or a `Record`. Only new or changed texts are
-        encoded.
+        encoded. A record that cannot be taken is an error; with `bad` it is counted there, and the others go on.
         """
-        return self._write("add", records, progress, must_exist=False)
+        return self._write("add", documents(records, bad=bad), progress, must_exist=False)
 
     def update(self, records: Iterable[Incoming], *, progress: Progress | None = None) -> AddReport:
         """Replace documents that exist; an unknown id is refused before its batch is written."""
-        return self._write("update", records, progress, must_exist=True)
+        return self._write("update", documents(records), progress, must_exist=True)
 
     def remove(self, ids: Iterable[str]) -> int:
         """Remove documents and return how many there were; unknown ids are passed over."""
@@ -207,11 +208,11 @@ class Library:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _write(self, purpose: str, records: Iterable[Incoming], progress: Progress | None, *, must_exist: bool) -> AddReport:
+    def _write(self, purpose: str, records: Iterable[Document], progress: Progress | None, *, must_exist: bool) -> AddReport:
         encoder = self._needed(self.encoder)
         with self.store.writer(purpose):
             check_model(self.store, encoder)  # someone may have changed the library's model since it was opened
-            return add_documents(self.store, encoder, documents(records), tuning=self._tuning, progress=progress, must_exist=must_exist)
+            return add_documents(self.store, encoder, records, tuning=self._tuning, progress=progress, must_exist=must_exist)
 
     def _needed(self, encoder: Encoder | None) -> Encoder:
         if encoder is None:

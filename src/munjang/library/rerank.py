@@ -55,6 +55,11 @@ def rerank_hits(
     When time is up, those not yet scored follow in their old order with `reranked` False, and a BudgetWarning says how many were scored,
     or the scorer is told where it wants to know.
     """
+    if not callable(getattr(scorer, "predict", None)):
+        raise UsageError(
+            f"rerank is a {type(scorer).__name__}, which scores no pairs of texts, expected a cross-encoder\n"
+            "  load one with CrossEncoder.load"
+        )
     say = float(getattr(scorer, "share", 1.0)) if share is None else share
     if not 0 < say <= 1:
         raise UsageError(f"the re-ranker's share is {say}, expected more than 0 and at most 1")

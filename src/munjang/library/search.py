@@ -6,10 +6,11 @@ commits; `finish` re-ranks and cuts, and reads nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from munjang.errors import DamagedFile
+from munjang.errors import DamagedFile, UsageError
 from munjang.library.fuse import Hybrid
 from munjang.library.hits import Explanation, Hit
 from munjang.library.meaning import Meaning
@@ -39,6 +40,13 @@ class Request:
     """How much say the re-ranker has, else what it asks for; the rest is the first ranking's."""
     budget_seconds: float | None = None
     explain: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a k that counts nothing, and a bound that nothing reaches."""
+        if not hasattr(self.k, "__index__"):
+            raise UsageError(f"k is {self.k!r}, expected a whole number, at least 1")
+        if self.min_score is not None and math.isnan(self.min_score):
+            raise UsageError("min_score is nan, expected a number")
 
 
 def find(store: Store, meaning: Meaning, queries: Sequence[Query], request: Request) -> list[list[Hit]]:

@@ -27,11 +27,28 @@ _DAMAGED_WORDS = ("Could not decode to UTF-8", "malformed", "file format", "no s
 """What SQLite says without a code of its own; our statements name only what every library has, so what is not there is damaged."""
 
 
+class LibraryGone(InputError):
+    """There is no file any more where the library was."""
+
+    http_status = 404
+
+
+class LibraryReplaced(InputError):
+    """Another file lies where the library was."""
+
+    http_status = 503
+
+
 class Connections:
-    """The connections of one library file: one reader per thread, and one writer."""
+    """The connections of one library file: one reader per thread, and one writer.
+
+    SQLite goes on with the file it has open when somebody removes it or puts another in its place, and would mix its log with the new
+    one's. So every read and write asks first whether the file is still the one that was opened, and is refused if it is not.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._file = _file_at(path)
         self._local = threading.local()
         self._all: weakref.WeakSet[_Own] = weakref.WeakSet()
         self._guard = threading.Lock()
@@ -39,6 +56,7 @@ class Connections:
 
     def writer(self) -> sqlite3.Connection:
         """Return a new connection that can write; the caller closes it."""
+        self.check_in_place()
         return open_connection(self.path, write=True)
 
     @contextmanager
@@ -69,6 +87,7 @@ class Connections:
             with self.snapshot() as connection:
                 yield connection
             return
+        self.check_in_place()
         with translated(str(self.path)):
             connection = open_connection(self.path, write=False)
             try:
@@ -76,6 +95,17 @@ class Connections:
                 yield connection
             finally:
                 connection.close()
+
+    def check_in_place(self) -> None:
+        """Refuse to go on when the library's file is no longer at its path."""
+        found = _file_at(self.path)
+        if found is None:
+            raise LibraryGone(f"{self.path}: the library's file is gone\n  put it back and open the library again, or make it anew")
+        if found != self._file:
+            raise LibraryReplaced(
+                f"{self.path}: another file was put in the library's place while it was open\n"
+                "  close it and open it again; stop a server before you replace its libraries"
+            )
 
     def close(self) -> None:
         """Close every reading connection, of whichever thread."""
@@ -88,6 +118,8 @@ class Connections:
         mine: _Own | None = getattr(self._local, "mine", None)
         if self._closed:
             raise InputError(f"{self.path}: the library is closed\n  open it again")
+        if not getattr(self._local, "depth", 0):  # what has begun ends on the file on which it began
+            self.check_in_place()
         if mine is not None and mine.process == os.getpid():  # a connection does not survive a fork
             return mine.connection
         mine = _Own(open_connection(self.path, write=False), os.getpid())
@@ -106,6 +138,15 @@ class _Own:
     def __del__(self) -> None:
         if self.process == os.getpid():
             self.connection.close()
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    """Return which file lies at a path: its device and its number there."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
 
 
 def open_connection(path: Path, *, write: bool) -> sqlite3.Connection:

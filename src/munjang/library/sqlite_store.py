@@ -78,6 +78,7 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
             if settings is not None:
                 sqlite_write.delete_up_to(connection, before)
             sqlite_write.next_generation(connection, microseconds=_microseconds())
+        self._connections.check_in_place()  # what was written to a file that is gone is not there
 
     def delete(self, ids: Sequence[str], /) -> int:
         """Drop these documents and return how many of them existed."""
@@ -85,11 +86,12 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
         with transaction(connection, self.name):
             count = sqlite_write.delete_documents(connection, ids)
             sqlite_write.next_generation(connection, microseconds=_microseconds())
+        self._connections.check_in_place()
         return count
 
     def check(self) -> list[str]:
         """Read everything and return what is wrong."""
-        connection = open_connection(self._path, write=True)
+        connection = self._connections.writer()
         try:
             return findings(connection, dimension=self.settings().dimension)
         finally:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -65,6 +65,8 @@ class Ranking:
     documents: list[Ranked]
     scored: int
     """How many documents were scored; the rest follow in the order they came in, without a score."""
+    cut: list[int] = field(default_factory=list)
+    """The numbers of documents that were too long with the query to be read to their end."""
 
 
 class CrossEncoder:
@@ -124,14 +126,7 @@ class CrossEncoder:
         """Return one score per pair, shape (n,), or one row of label scores per pair, shape (n, labels)."""
         scored = self.predict_with_report(pairs, score=score, progress=progress)
         if scored.cut:
-            warnings.warn(
-                TruncationWarning(
-                    f"{len(scored.cut):,} of {len(scored.scores):,} pairs are longer than {self.max_length} tokens; "
-                    "the end of the second text was not read",
-                    in_python="predict_with_report says which",
-                ),
-                stacklevel=2,
-            )
+            self._warn_of_cut(len(scored.cut), len(scored.scores), in_python="predict_with_report says which")
         return scored.scores
 
     def predict_with_report(self, pairs: Sequence[tuple[str, str]], /, *, score: ScoreKind = "model", progress: bool = False) -> Scored:
@@ -154,25 +149,38 @@ class CrossEncoder:
         """Order documents by how well they answer the query, best first.
 
         With `budget_seconds`, documents are scored in the order they come in until the time is up; those not reached follow
-        behind in their old order with the score NaN, and `scored` says how many were reached.
+        behind in their old order with the score NaN, and `scored` says how many were reached. `k` cuts the answer, not the scoring.
         """
         if len(self.labels) != 1:
             raise UsageError(f"{self.name}: has {len(self.labels)} labels; ranking needs a model with one score")
+        if isinstance(documents, str):
+            raise UsageError("documents is one text, expected a list of texts")
+        if k is not None and (not hasattr(k, "__index__") or k < 1):
+            raise UsageError(f"k is {k!r}, expected a whole number, at least 1, or None for all documents")
         deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
         scores: list[float] = []
+        cut: list[int] = []
         for block in _steps(len(documents), deadline):
             if deadline is not None and scores and time.monotonic() >= deadline:
                 break
             pairs = [(query, documents[number]) for number in block]
-            scores += self.predict_with_report(pairs, progress=progress and deadline is None).scores.tolist()
+            found = self.predict_with_report(pairs, progress=progress and deadline is None)
+            cut += [block[number] for number in found.cut]
+            scores += found.scores.tolist()
+        if cut:
+            self._warn_of_cut(len(cut), len(scores), in_python="the ranking's `cut` says which")
         order = sorted(range(len(scores)), key=lambda number: -scores[number])
         ranked = [Ranked(number, scores[number], documents[number]) for number in order]
         ranked += [Ranked(number, float("nan"), documents[number]) for number in range(len(scores), len(documents))]
-        return Ranking(ranked[:k], len(scores))
+        return Ranking(ranked[:k], len(scores), cut)
 
     def save(self, path: str | Path) -> None:
         """Write a folder that Munjang and sentence-transformers' CrossEncoder load with equal scores."""
         save_cross_folder(self.folder, self.tokenizer, Path(path), max_length=self.max_length, activation=self.engine.head.activation)
+
+    def _warn_of_cut(self, cut: int, seen: int, *, in_python: str) -> None:
+        fact = f"{cut:,} of {seen:,} pairs are longer than {self.max_length} tokens; they were not read to their end"
+        warnings.warn(TruncationWarning(fact, in_python=in_python), stacklevel=3)
 
     def _activation(self, score: ScoreKind) -> Activation | Literal["softmax"]:
         if score == "model":

@@ -176,13 +176,19 @@ class SentenceEncoder:
         """Encode with the model's prompt for documents, if it has one."""
         return self.encode(texts, prompt=first_prompt(self.folder, "document", "passage", "corpus"))
 
+    def count_tokens(self, texts: Iterable[str], /, *, prompt: str | None = None, prompt_name: str | None = None) -> list[int]:
+        """Return how many tokens the model would read of each text, its prompt and special tokens included, if it had no limit."""
+        before = chosen_prompt(self.folder, prompt=prompt, prompt_name=prompt_name) or ""
+        wanted = only_texts(list(several_texts(texts)))
+        return [len(ids) for ids in self._block_encoder.token_ids([before + text for text in wanted])]
+
     def encode_tokens(self, texts: Iterable[str], /) -> list[TokenVectors]:
-        """Return every token's hidden state; texts beyond the limit are cut."""
-        found = []
-        for ids in self._block_encoder.token_ids(only_texts(list(several_texts(texts)))):
-            kept = fit([ids], self.tokenizer, limit=self.max_length, policy="truncate").ids[0]
-            found.append(TokenVectors(self.tokenizer.tokens(kept), kept, self.engine.layer_outputs(kept)[-1]))
-        return found
+        """Return every token's hidden state; texts beyond the limit are cut, and one TruncationWarning says how many."""
+        ids = list(self._block_encoder.token_ids(only_texts(list(several_texts(texts)))))
+        pieces = fit(ids, self.tokenizer, limit=self.max_length, policy="truncate")
+        if pieces.too_long:
+            self._warn_of_cut(len(pieces.too_long), len(ids), in_python="shorten them, or encode_tokens their parts")
+        return [TokenVectors(self.tokenizer.tokens(kept), kept, self.engine.layer_outputs(kept)[-1]) for kept in pieces.ids]
 
     def similarity(self, a: Floats, b: Floats) -> Floats:
         """Return all-pairs similarity, by the metric that the model names (cosine unless it says otherwise)."""
@@ -236,11 +242,8 @@ class SentenceEncoder:
             seen, cut = seen + len(group), cut + len(encoded.too_long)
             yield encoded
         if cut and options.warn and options.long_text == "truncate":
-            warnings.warn(
-                TruncationWarning(
-                    f"{cut:,} of {seen:,} texts are longer than {self.max_length} tokens; only their beginning was read",
-                    in_python="encode_with_report says which; long_text='window' reads all",
-                    at_shell="munjang encode --long-text window reads all",
-                ),
-                stacklevel=2,
-            )
+            self._warn_of_cut(cut, seen, in_python="encode_with_report says which; long_text='window' reads all")
+
+    def _warn_of_cut(self, cut: int, seen: int, *, in_python: str) -> None:
+        fact = f"{cut:,} of {seen:,} texts are longer than {self.max_length} tokens; only their beginning was read"
+        warnings.warn(TruncationWarning(fact, in_python=in_python, at_shell="munjang encode --long-text window reads all"), stacklevel=3)

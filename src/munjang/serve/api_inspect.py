@@ -7,10 +7,9 @@ from typing import Any
 
 from munjang.models.inspect import Inspection, TokenComparison, compare_tokens, inspect_text
 from munjang.serve.call import Call, Operation, Reply
-from munjang.serve.inputs import check_texts, vectors_of
+from munjang.serve.inputs import check_texts, cosines, vectors_of
 from munjang.serve.refusals import Refusal
 from munjang.serve.schemas.sentences import InspectOut, InspectRequest, SimilarityOut, SimilarityRequest
-from munjang.vectors.similarity import similarity as all_pairs
 
 
 async def similarity(call: Call, body: SimilarityRequest) -> Reply:
@@ -24,7 +23,7 @@ async def similarity(call: Call, body: SimilarityRequest) -> Reply:
         raise Refusal(413, f"{rows:,} × {columns:,} scores, the limit is {limits.max_matrix_cells:,}", field="a")
     together = await vectors_of(call, body.a, field="a")
     others = together if body.b is None else await vectors_of(call, body.b, field="b")
-    return Reply({"scores": all_pairs(together, others), "truncated": call.seen.truncated}, headers=call.truncation_headers())
+    return Reply({"scores": cosines(together, others), "truncated": call.seen.truncated}, headers=call.truncation_headers())
 
 
 async def inspect(call: Call, body: InspectRequest) -> Reply:

@@ -11,7 +11,7 @@ from munjang.library.library import Library
 from munjang.serve import api_upload
 from munjang.serve.call import Call, Operation, Reply
 from munjang.serve.inputs import check_texts
-from munjang.serve.library_json import added, facts, hit_json
+from munjang.serve.library_json import added, facts, facts_of_all, hit_json
 from munjang.serve.prepare import prepare_texts
 from munjang.serve.refusals import Refusal
 from munjang.serve.schemas.library import (
@@ -35,7 +35,7 @@ LIKED = 100
 async def listing(call: Call, _body: None) -> Reply:
     """List all libraries and what may be done with them."""
     service = call.service
-    found = await service.in_thread(call.errand, lambda: [facts(name, library) for name, library in service.libraries])
+    found = await service.in_thread(call.errand, lambda: facts_of_all(service.libraries))
     read_only = service.settings.read_only
     return Reply(
         {

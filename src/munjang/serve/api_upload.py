@@ -1,14 +1,18 @@
 """Munjang's own routes for files: send one, and ask how far it has got.
 
-The file is the request's body, as it is; its name in the query says the format. All of it is read once before anything is added, so a
-broken line is told at once and the number of records is known; then it is added batch by batch, and each batch is on disk.
+The file is the request's body, as it is; its name in the query says the format, and what else the readers can be told stands there too.
+All of it is read once before anything is added, so a broken line is told at once and the number of records is known; then it is added
+batch by batch, and each batch is on disk.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePath
 from typing import Any
 
+from munjang.errors import MunjangError, shown
 from munjang.library.library import Library
 from munjang.serve.call import Call, Operation, Reply
 from munjang.serve.jobs import Job
@@ -16,6 +20,10 @@ from munjang.serve.library_json import added
 from munjang.serve.refusals import Refusal
 from munjang.serve.schemas.library import JobOut, UploadQuery
 from munjang.text.readers import read_texts
+from munjang.text.records import Record
+
+NAME_CHARACTERS = 100
+"""Of a file's name that an error shows."""
 
 
 async def upload(call: Call, _body: None) -> Reply:
@@ -23,13 +31,14 @@ async def upload(call: Call, _body: None) -> Reply:
     service, name = call.service, call.path["name"]
     if service.settings.read_only:
         raise Refusal(403, "this server is read-only")
-    path, text_column, id_column = call.upload, call.query.get("text_column"), call.query.get("id_column")
+    path, asked = call.upload, UploadQuery.model_validate(call.query, strict=False)
     assert path is not None
 
     def work(job: Job) -> dict[str, Any]:
-        job.total = _count(path, text_column, id_column, job)
-        library = _library(call, name)
-        report = library.add(read_texts(path, text_column=text_column, id_column=id_column), progress=job.advance)
+        with _named(path, asked.filename):
+            job.total = _count(_records(path, asked), job)
+            library = _library(call, name)
+            report = library.add(_records(path, asked), progress=job.advance)
         return added(library, report)
 
     started = service.jobs.start("upload", name, work, clean_up=lambda: path.unlink(missing_ok=True))
@@ -48,9 +57,32 @@ async def stop(call: Call, _body: None) -> Reply:
     return Reply(found.as_json())
 
 
-def _count(path: Path, text_column: str | None, id_column: str | None, job: Job) -> int:
+def _records(path: Path, asked: UploadQuery) -> Iterator[Record]:
+    return read_texts(
+        path,
+        text_column=asked.text_column,
+        id_column=asked.id_column,
+        encoding=asked.encoding,
+        delimiter=asked.delimiter,
+        header=asked.header,
+        quoting=asked.quoting,
+    )
+
+
+@contextmanager
+def _named(path: Path, filename: str) -> Iterator[None]:
+    """Let an error name the client's file, not the one that holds its bytes here."""
+    try:
+        yield
+    except MunjangError as error:
+        plain = PurePath(filename.replace("\\", "/")).name
+        told = plain if plain.isprintable() and len(plain) <= NAME_CHARACTERS else shown(plain, NAME_CHARACTERS)
+        raise Refusal(error.http_status, str(error).replace(str(path), told).replace(path.name, told)) from error
+
+
+def _count(records: Iterator[Record], job: Job) -> int:
     count = 0
-    for _ in read_texts(path, text_column=text_column, id_column=id_column):
+    for _ in records:
         count += 1
         job.advance(0)
     if not count:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,6 +27,8 @@ class Seen:
     """What became known about a request on its way; for the log and the metrics, so never a text."""
 
     route: str = "unknown"
+    dialect: Dialect = "munjang"
+    """What the client speaks; a path may take two dialects, and the body says which."""
     texts: int = 0
     tokens: int = 0
     truncated: list[int] = field(default_factory=list)
@@ -39,6 +42,8 @@ class Call:
     path: Mapping[str, str]
     query: Mapping[str, str]
     seen: Seen
+    start: float = field(default_factory=time.perf_counter)
+    """When the request's head was there."""
     errand: Errand = field(default_factory=Errand)
     upload: Path | None = None
     """The file that a client sent, where an operation takes one."""
@@ -92,3 +97,11 @@ class Operation:
     """Needs room in the queue: refused before its body is read when there is none."""
     open: bool = False
     """Needs no key."""
+    other: Operation | None = None
+    """Another dialect's operation on the same method and path, for bodies that are its own."""
+    is_others: Callable[[Any], bool] = lambda _value: False
+    """Says of a body's JSON whether it is the other dialect's."""
+
+    def spoken(self, value: Any) -> Operation:
+        """Return the operation that a body means: this one or the other."""
+        return self.other if self.other is not None and self.is_others(value) else self

@@ -1,4 +1,4 @@
-"""Cohere's re-ranking: /v1/rerank and /v2/rerank."""
+"""Cohere's re-ranking: /v1/rerank and /v2/rerank, and /rerank for bodies that are Cohere's."""
 
 from __future__ import annotations
 
@@ -62,16 +62,11 @@ def _shortened(model: CrossEncoder, texts: list[str], limit: int | None) -> list
     return found
 
 
-OPERATIONS = tuple(
-    Operation(
-        "POST",
-        f"/v{version}/rerank",
-        "cohere",
-        "Order documents by a query.",
-        reranker(version),
-        CohereRerankRequest,
-        RerankResponse,
-        computes=True,
+def operation(path: str, version: str) -> Operation:
+    """Return the operation of one version on a path."""
+    return Operation(
+        "POST", path, "cohere", "Order documents by a query.", reranker(version), CohereRerankRequest, RerankResponse, computes=True
     )
-    for version in ("1", "2")
-)
+
+
+OPERATIONS = tuple(operation(f"/v{version}/rerank", version) for version in ("1", "2"))

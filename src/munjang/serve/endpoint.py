@@ -45,14 +45,14 @@ class Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         seen: Seen = scope.get("munjang.seen") or Seen()
-        seen.route = self.operation.path
+        seen.route, seen.dialect = self.operation.path, self.operation.dialect
         try:
             with self._held.account() as taken:
                 reply = await self._answer(scope, receive, seen, taken)
         except Disconnected:
             return
         except Exception as error:
-            reply = refused(problem_of(error), self.operation.dialect)
+            reply = refused(problem_of(error), seen.dialect)
             if reply.status == 500:
                 _report(error)
         await send_reply(send, reply)
@@ -71,6 +71,9 @@ class Endpoint:
             _check_media(headers)
             body = await read_body(receive, headers, self._held, taken, service.settings.limits)
             value = parse_json(body) if len(body) < LARGE_BODY else await service.in_text_thread(parse_json, body)
+            operation = operation.spoken(value)
+            seen.dialect = operation.dialect
+            assert operation.request is not None
             request = operation.request.model_validate(value)
         watch = asyncio.get_running_loop().call_later(WATCH_AFTER, _watch, receive, call)
         try:

@@ -34,6 +34,8 @@ class Errand:
     """Waits for room from its first batch on."""
     entered: bool = False
     dropped: bool = False
+    tokens: int = 0
+    """Tokens that were handed to the batcher, special ones included and what was cut off left out."""
     tickets: set[Ticket] = field(default_factory=set)
     """Those that are not finished."""
 
@@ -146,8 +148,10 @@ def _in_turn(batcher: Batcher, lane: Lane, batches: Sequence[Sequence[Any]], siz
         for batch in batches:
             if len(waiting) >= AT_ONCE:
                 yield _rows(errand, waiting)
-            ticket = batcher.submit_waiting(lane, batch, [size(item) for item in batch], patient=errand.patient or errand.entered)
+            sizes = [size(item) for item in batch]
+            ticket = batcher.submit_waiting(lane, batch, sizes, patient=errand.patient or errand.entered)
             errand.entered = True
+            errand.tokens += sum(sizes)
             errand.tickets.add(ticket)
             waiting.append(ticket)
             if errand.dropped:

@@ -11,9 +11,10 @@ import numpy as np
 from munjang.serve.call import Call
 from munjang.serve.engines import BatchedEngine
 from munjang.serve.prepare import Prepared, Side, prepare_ids, prepare_texts
-from munjang.serve.refusals import Refusal
+from munjang.serve.refusals import NothingSent, Refusal
 from munjang.types import Vectors
 from munjang.vectors.similarity import normalize as unit
+from munjang.vectors.similarity import similarity as all_pairs
 
 Input: TypeAlias = str | list[str] | list[int] | list[list[int]]
 
@@ -33,6 +34,7 @@ async def vectors_of(
     sizes = [len(ids) for ids in prepared.ids]
     ticket = call.service.batcher.submit(engine.lane(prepared.hidden_prefix), prepared.ids, sizes, loop=loop)
     call.errand.tickets.add(ticket)
+    call.errand.tokens += sum(sizes)
     assert ticket.future is not None
     rows = await ticket.future
     return np.stack(rows)
@@ -51,11 +53,28 @@ def shaped(call: Call, vectors: Vectors, *, dimensions: int | None, normalize: b
     return unit(vectors) if normalize else vectors
 
 
+def listed(given: Input) -> Sequence[str | list[int]]:
+    """Return an input's texts or token arrays; one alone is a list of one.
+
+    >>> listed("rain"), listed([5, 7]), listed(["rain", "snow"])
+    (['rain'], [[5, 7]], ['rain', 'snow'])
+    """
+    if isinstance(given, str) or _is_array(given):
+        return [given]
+    return given  # type: ignore[return-value]
+
+
+def cosines(a_ND: Vectors, b_MD: Vectors) -> Vectors:
+    """Return the cosine of every row with every row; rounding takes none beyond −1 and 1."""
+    scores_NM: Vectors = np.clip(all_pairs(a_ND, b_MD), -1.0, 1.0)
+    return scores_NM
+
+
 def check_texts(call: Call, texts: Sequence[Any], *, field: str, limit: int | None = None) -> None:
     """Refuse no texts, and more than the limit."""
     most = limit or call.service.settings.limits.max_texts
     if not texts:
-        raise Refusal(400, f"{field} is empty, expected 1 to {most:,} texts", field=field)
+        raise NothingSent(f"{field} is empty, expected 1 to {most:,} texts", field=field)
     if len(texts) > most:
         raise Refusal(413, f"{field} holds {len(texts):,} texts, the limit is {most:,} a request", field=field)
 
@@ -64,7 +83,7 @@ async def _prepared(call: Call, given: Input, field: str, prompt_name: str | Non
     model = call.service.encoder
     if isinstance(given, str):
         given = [given]
-    check_texts(call, [given] if _is_array(given) else given, field=field)
+    check_texts(call, listed(given), field=field)
     if _is_array(given):
         return prepare_ids(model, [given], side=side, cut=cut)
     if _is_arrays(given):

@@ -98,6 +98,8 @@ class Libraries:
             )
         with self._lock:
             path = self._data / f"{name}{SUFFIX}"
+            if name in self._open and self._open[name].store.name == str(path) and not path.exists():
+                self._open.pop(name).close()  # somebody took its file away
             if name in self._open or name == SAMPLE or path.exists():
                 raise Refusal(409, f"there is a library {shown(name)} already", field="name")
             make_folder(self._data)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 from munjang.library.adding import AddReport
 from munjang.library.hits import Hit
 from munjang.library.library import Library
+from munjang.library.sqlite_files import LibraryGone, LibraryReplaced
 from munjang.serve.libraries import SAMPLE
 
 
@@ -16,6 +19,15 @@ def facts(name: str, library: Library) -> dict[str, Any]:
     info = library.info()
     names = ("documents", "passages", "model", "dimension", "analyser", "passage_characters", "generation")
     return {"name": name, **{each: getattr(info, each) for each in names}, "sample": name == SAMPLE}
+
+
+def facts_of_all(libraries: Iterable[tuple[str, Library]]) -> list[dict[str, Any]]:
+    """Return the facts of all libraries, without those whose files somebody took away or replaced."""
+    found = []
+    for name, library in libraries:
+        with suppress(LibraryGone, LibraryReplaced):
+            found.append(facts(name, library))
+    return found
 
 
 def added(library: Library, report: AddReport) -> dict[str, Any]:

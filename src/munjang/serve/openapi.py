@@ -32,7 +32,7 @@ STATUSES = {202: "The work has begun.", 201: "Made."}
 
 def describe(operations: Sequence[Operation]) -> dict[str, Any]:
     """Return the OpenAPI 3.1 description."""
-    schemas = _schemas(operations)
+    schemas = _schemas([each for operation in operations for each in _dialects(operation)])
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         path = PARAMETER.sub(r"{\1}", operation.path)
@@ -84,7 +84,8 @@ def docs_page(described: Sequence[Operation], schemas: dict[str, Any]) -> tuple[
 def _dialect_section(dialect: Dialect, described: Sequence[Operation]) -> str:
     rows = [
         (each.method, PARAMETER.sub(r"{\1}", each.path), each.summary, each.request.__name__ if each.request else "", _name(each.response))
-        for each in described
+        for operation in described
+        for each in _dialects(operation)
         if each.dialect == dialect
     ]
     return section(TITLES[dialect], table(("method", "path", "what it does", "takes", "gives"), rows))
@@ -144,8 +145,8 @@ def _described(operation: Operation) -> dict[str, Any]:
     if parameters:
         found["parameters"] = parameters
     if operation.request is not None:
-        content = {"application/json": {"schema": {"$ref": REFERENCE.format(model=operation.request.__name__)}}}
-        found["requestBody"] = {"required": True, "content": content}
+        taken = [_reference(each.request) for each in _dialects(operation) if each.request is not None]
+        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": _any_of(taken)}}}
     if operation.uploads:
         binary = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
         found["requestBody"] = {"required": True, "content": binary}
@@ -157,8 +158,8 @@ def _responses(operation: Operation) -> dict[str, Any]:
     if operation.response is None:
         content: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}
     else:
-        content = {"application/json": {"schema": _response_schema(operation.response)}}
-    error = {"application/json": {"schema": {"$ref": REFERENCE.format(model=ERRORS[operation.dialect].__name__)}}}
+        content = {"application/json": {"schema": _any_of([_response_schema(each.response) for each in _dialects(operation)])}}
+    error = {"application/json": {"schema": _any_of([_reference(ERRORS[each.dialect]) for each in _dialects(operation)])}}
     return {
         str(status): {"description": STATUSES.get(status, "The answer."), "content": content},
         "4XX": {"description": "A refusal that says why.", "content": error},
@@ -168,6 +169,19 @@ def _responses(operation: Operation) -> dict[str, Any]:
 
 def _response_schema(response: Any) -> dict[str, Any]:
     if isinstance(response, type) and issubclass(response, BaseModel):
-        return {"$ref": REFERENCE.format(model=response.__name__)}
+        return _reference(response)
     schema = TypeAdapter(response).json_schema(ref_template=REFERENCE)
     return {key: value for key, value in schema.items() if key != "$defs"}
+
+
+def _dialects(operation: Operation) -> list[Operation]:
+    """Return the operation, and the other dialect's where the path takes two."""
+    return [operation] if operation.other is None else [operation, operation.other]
+
+
+def _any_of(schemas: list[dict[str, Any]]) -> dict[str, Any]:
+    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+
+
+def _reference(model: type[BaseModel]) -> dict[str, Any]:
+    return {"$ref": REFERENCE.format(model=model.__name__)}

@@ -40,7 +40,15 @@ def prepare_texts(
 ) -> Prepared:
     """Tokenise texts; with `cut` off, one that is too long is refused."""
     prompt = _prompt(model, prompt_name)
-    whole = [prompt + text for text in texts] if prompt else list(texts)
+    return _read(model, [prompt + text for text in texts] if prompt else list(texts), prompt, side, cut)
+
+
+def prepare_as_written(model: SentenceEncoder, texts: Sequence[str], *, cut: bool = True) -> Prepared:
+    """Tokenise texts without the model's default prompt, as `SentenceEncoder.encode_tokens` does."""
+    return _read(model, list(texts), "", "right", cut)
+
+
+def _read(model: SentenceEncoder, whole: list[str], prompt: str, side: Side, cut: bool) -> Prepared:
     ids: list[list[int]] = []
     counts: list[int] = []
     for group in _groups(whole):

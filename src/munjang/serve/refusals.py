@@ -49,6 +49,13 @@ class Refusal(MunjangError):
         self.retry_after = retry_after
 
 
+class NothingSent(Refusal):
+    """A list that should hold something is empty."""
+
+    def __init__(self, message: str, *, field: str) -> None:
+        super().__init__(400, message, field=field)
+
+
 class Overloaded(Busy):
     """The queue is full; come back later."""
 
@@ -69,6 +76,8 @@ class Problem:
     message: str
     field: str | None = None
     retry_after: int | None = None
+    empty: bool = False
+    """Nothing was sent, for which text-embeddings-inference has a type of its own."""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -83,7 +92,7 @@ class Problem:
             kind = OPENAI_TYPES.get(self.status, "invalid_request_error" if self.status < 500 else "server_error")
             return {"error": {"message": self.message, "type": kind, "param": self.field, "code": code}}
         if dialect == "tei":
-            kind = GATEWAY_ERRORS.get(self.status, "Validation" if self.status < 500 else "Backend")
+            kind = "Empty" if self.empty else GATEWAY_ERRORS.get(self.status, "Validation" if self.status < 500 else "Backend")
             return {"error": self.message, "error_type": kind}
         if dialect == "cohere":
             return {"message": self.message}
@@ -98,7 +107,7 @@ def problem_of(error: Exception) -> Problem:
         retry = getattr(error, "retry_after", None)
         if retry is None and error.http_status == 429:
             retry = 1
-        return Problem(error.http_status, str(error), getattr(error, "field", None), retry)
+        return Problem(error.http_status, str(error), getattr(error, "field", None), retry, isinstance(error, NothingSent))
     return Problem(500, "internal error; the server's log says which")
 
 

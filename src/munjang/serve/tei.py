@@ -6,20 +6,22 @@ from munjang.engine.modules import PoolingModule
 from munjang.limits import LIMITS
 from munjang.serve import tei_scores, tei_tokens
 from munjang.serve.call import Call, Operation, Reply
-from munjang.serve.inputs import check_texts, shaped, vectors_of
-from munjang.serve.prepare import Side
+from munjang.serve.inputs import check_texts, cosines, listed, shaped, vectors_of
+from munjang.serve.prepare import Side, prepare_as_written
 from munjang.serve.refusals import Refusal
 from munjang.serve.schemas.tei import (
     EmbedAllRequest,
     EmbedRequest,
+    EmbedSparseRequest,
     MainRequest,
     SimilarityInputs,
     SimilarityParameters,
+    SparseValue,
     TeiInfo,
     TeiSimilarityRequest,
 )
 from munjang.serve.service import THREADS
-from munjang.vectors.similarity import similarity as all_pairs
+from munjang.serve.tei_answer import computed
 
 
 async def embed(call: Call, body: EmbedRequest | MainRequest) -> Reply:
@@ -33,7 +35,7 @@ async def embed(call: Call, body: EmbedRequest | MainRequest) -> Reply:
         side=_side(body.truncation_direction),
         cut=body.truncate is not False,
     )
-    return Reply(shaped(call, vectors, dimensions=body.dimensions, normalize=body.normalize), headers=call.truncation_headers())
+    return computed(call, shaped(call, vectors, dimensions=body.dimensions, normalize=body.normalize), listed(body.inputs))
 
 
 async def embed_all(call: Call, body: EmbedAllRequest) -> Reply:
@@ -44,13 +46,17 @@ async def embed_all(call: Call, body: EmbedAllRequest) -> Reply:
     if body.prompt_name is not None and body.prompt_name not in model.prompts:
         raise Refusal(422, "prompt_name: the model has no such prompt", field="prompt_name")
     prompt = model.prompts.get(body.prompt_name or "", "")
-    found = await call.service.in_thread(call.errand, lambda: model.encode_tokens([prompt + text for text in texts]))
-    lengths = [len(ids) for ids in model.tokenizer.encode([prompt + text for text in texts])]
-    cut = [number for number, one in enumerate(lengths) if model.max_length is not None and one > model.max_length]
-    if cut and body.truncate is False:
-        raise Refusal(413, f"text {cut[0]} has {lengths[cut[0]]:,} tokens, the model's limit is {model.max_length:,}")
-    call.note(texts=len(texts), tokens=sum(lengths), truncated=cut)
-    return Reply([one.vectors for one in found], headers=call.truncation_headers())
+    whole, cut = [prompt + text for text in texts], body.truncate is not False
+    prepared = await call.service.in_text_thread(lambda: prepare_as_written(model, whole, cut=cut))
+    found = await call.service.in_thread(call.errand, lambda: [model.engine.layer_outputs(ids)[-1] for ids in prepared.ids])
+    call.note(texts=len(texts), tokens=prepared.tokens, truncated=prepared.truncated)
+    return computed(call, found, texts)
+
+
+async def embed_sparse(call: Call, body: EmbedSparseRequest) -> Reply:
+    """Refuse, as text-embeddings-inference does for a model without a sparse head: there is none that Munjang reads."""
+    check_texts(call, listed(body.inputs), field="inputs")
+    raise Refusal(424, "the model is not an embedding model with SPLADE pooling, so it has no sparse vectors\n  use /embed")
 
 
 async def similarity(call: Call, body: TeiSimilarityRequest) -> Reply:
@@ -102,15 +108,16 @@ async def health(_call: Call, _body: None) -> Reply:
 
 async def _similarity(call: Call, inputs: SimilarityInputs, parameters: SimilarityParameters) -> Reply:
     check_texts(call, inputs.sentences, field="sentences", limit=call.service.settings.limits.max_texts - 1)
+    texts = [inputs.source_sentence, *inputs.sentences]
     vectors = await vectors_of(
         call,
-        [inputs.source_sentence, *inputs.sentences],
+        texts,
         field="inputs",
         prompt_name=parameters.prompt_name,
         side=_side(parameters.truncation_direction),
         cut=parameters.truncate is not False,
     )
-    return Reply(all_pairs(vectors[:1], vectors[1:])[0], headers=call.truncation_headers())
+    return computed(call, cosines(vectors[:1], vectors[1:])[0], texts)
 
 
 def _side(written: str) -> Side:
@@ -122,6 +129,15 @@ _VECTORS = list[list[float]]
 OPERATIONS = (
     Operation("POST", "/embed", "tei", "Texts to vectors.", embed, EmbedRequest, _VECTORS, computes=True),
     Operation("POST", "/embed_all", "tei", "The vectors of all tokens.", embed_all, EmbedAllRequest, list[_VECTORS], computes=True),
+    Operation(
+        "POST",
+        "/embed_sparse",
+        "tei",
+        "Sparse vectors; refused with 424, for no model here has them.",
+        embed_sparse,
+        EmbedSparseRequest,
+        list[list[SparseValue]],
+    ),
     Operation("POST", "/similarity", "tei", "One sentence against many.", similarity, TeiSimilarityRequest, list[float], computes=True),
     Operation("POST", "/", "tei", "What Hugging Face's clients call.", main, MainRequest, _VECTORS | list[float], computes=True),
     *tei_scores.OPERATIONS,

@@ -1,12 +1,19 @@
-"""The routes of text-embeddings-inference that a cross-encoder answers: /rerank and /predict."""
+"""The routes of text-embeddings-inference that a cross-encoder answers: /rerank and /predict.
+
+Clients of Cohere's dialect call /rerank too. Their bodies hold `documents` where these hold `texts`, and are answered as /v2/rerank does.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
+from munjang.serve import cohere
 from munjang.serve.call import Call, Operation, Reply
 from munjang.serve.inputs import check_texts
 from munjang.serve.refusals import Refusal
 from munjang.serve.schemas.tei import Prediction, PredictRequest, Rank, TeiRerankRequest
 from munjang.serve.scoring import predicted, scored_pairs
+from munjang.serve.tei_answer import computed
 
 
 async def rerank(call: Call, body: TeiRerankRequest) -> Reply:
@@ -17,7 +24,7 @@ async def rerank(call: Call, body: TeiRerankRequest) -> Reply:
     _refuse_cut(call, body.truncate)
     order = sorted(range(len(scores)), key=lambda index: -scores[index])
     ranks = [{"index": index, "score": scores[index], **({"text": body.texts[index]} if body.return_text else {})} for index in order]
-    return Reply(ranks, headers=call.truncation_headers())
+    return computed(call, ranks, (text for pair in pairs for text in pair))
 
 
 async def predict(call: Call, body: PredictRequest) -> Reply:
@@ -31,7 +38,7 @@ async def predict(call: Call, body: PredictRequest) -> Reply:
         raise Refusal(422, f"inputs: entry {wrong} has {len(groups[wrong])} texts, expected one text or a pair", field="inputs")
     rows = await predicted(call, groups, raw=body.raw_scores)
     _refuse_cut(call, body.truncate)
-    return Reply(rows[0] if single else rows, headers=call.truncation_headers())
+    return computed(call, rows[0] if single else rows, (text for group in groups for text in group))
 
 
 def _refuse_cut(call: Call, truncate: bool | None) -> None:
@@ -40,8 +47,23 @@ def _refuse_cut(call: Call, truncate: bool | None) -> None:
         raise Refusal(413, f"text {call.seen.truncated[0]} and the query have more than {limit:,} tokens together, the model's limit")
 
 
+def _is_coheres(value: Any) -> bool:
+    return isinstance(value, dict) and "documents" in value and "texts" not in value
+
+
 OPERATIONS = (
-    Operation("POST", "/rerank", "tei", "Order texts by a query.", rerank, TeiRerankRequest, list[Rank], computes=True),
+    Operation(
+        "POST",
+        "/rerank",
+        "tei",
+        "Order texts by a query; a body with documents is Cohere's.",
+        rerank,
+        TeiRerankRequest,
+        list[Rank],
+        computes=True,
+        other=cohere.operation("/rerank", "2"),
+        is_others=_is_coheres,
+    ),
     Operation(
         "POST",
         "/predict",

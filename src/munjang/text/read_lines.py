@@ -59,7 +59,7 @@ def decoded_lines(stream: ByteStream, layout: Layout, *, source: str, limits: Li
         number += 1
         if number == 1:
             data = data.removeprefix(b"\xef\xbb\xbf") if encoding in ("utf-8", "utf8") else data
-            _refuse_utf16(data, source)
+            refuse_utf16(data, source)
         if len(data) > limits.max_line_bytes and not data.endswith(b"\n"):
             reject(number, InputError(f"{place(source, number)}: longer than {limits.max_line_bytes:,} bytes, the limit for one line"))
             _skip_line(stream)
@@ -73,7 +73,8 @@ def decoded_lines(stream: ByteStream, layout: Layout, *, source: str, limits: Li
             )
 
 
-def _refuse_utf16(data: bytes, source: str) -> None:
+def refuse_utf16(data: bytes, source: str) -> None:
+    """Refuse a file whose beginning is that of UTF-16."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(f"{source}: starts like UTF-16, expected UTF-8\n  convert the file to UTF-8 first")
 

@@ -120,7 +120,7 @@ class TrainableCrossEncoder(nn.Module):
 
     def train_rows(self, used: Tensor) -> None:
         """Train only the word embedding's rows in `used` and those of special tokens; see `compact.py`."""
-        special = torch.tensor(self.tokenizer.wrap_pair([], [])[0])
+        special = torch.tensor([*self.tokenizer.wrap_pair([], [])[0], self.tokenizer.pad_id])
         rows = torch.unique(torch.cat([used, special]))
         whole = self.model.base_model.get_input_embeddings()
         if isinstance(whole, nn.Embedding) and whole.weight.requires_grad and len(rows) < whole.num_embeddings:

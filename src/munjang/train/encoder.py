@@ -136,10 +136,11 @@ class TrainableEncoder(nn.Module):
         return next(self.parameters()).device
 
     def train_rows(self, used: Tensor) -> None:
-        """Train only the word embedding's rows in `used`; see `compact.py`."""
+        """Train only the word embedding's rows in `used`, and padding's where there is padding; see `compact.py`."""
         whole = self.words
-        if isinstance(whole, nn.Embedding) and whole.weight.requires_grad and len(used) < whole.num_embeddings:
-            self.set_words(CompactEmbedding(whole, used))
+        rows = used if self._parts is not None else torch.unique(torch.cat([used, torch.tensor([self._padding])]))
+        if isinstance(whole, nn.Embedding) and whole.weight.requires_grad and len(rows) < whole.num_embeddings:
+            self.set_words(CompactEmbedding(whole, rows))
 
     def train_all_rows(self) -> None:
         """Put the whole word embedding back, with the trained rows in it."""
@@ -152,6 +153,10 @@ class TrainableEncoder(nn.Module):
         backbone: Any = self.backbone
         words: nn.Module = backbone.get_input_embeddings()
         return words
+
+    @property
+    def _padding(self) -> int:
+        return int(self.tokenizer.pad_token_id or 0)
 
     @property
     def parts(self) -> Parts | None:
@@ -168,8 +173,7 @@ class TrainableEncoder(nn.Module):
         """Run a family that packing does not know the usual way, and take the real tokens out."""
         longest = int(packed.lengths_N[0])
         lengths_N = packed.lengths_N[packed.order_N]
-        padding = int(self.tokenizer.pad_token_id or 0)
-        table_NL = torch.tensor([[*row, *[padding] * (longest - len(row))] for row in ids], device=self.device)
+        table_NL = torch.tensor([[*row, *[self._padding] * (longest - len(row))] for row in ids], device=self.device)
         mask_NL = (torch.arange(longest, device=self.device)[None, :] < lengths_N[:, None]).long()
         hidden_NLD = self.backbone(input_ids=table_NL, attention_mask=mask_NL).last_hidden_state
         sorted_NLD = hidden_NLD[packed.order_N.argsort()]

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from munjang.errors import MunjangError
 from munjang.train.build import Trainable, build
 from munjang.train.checkpoint import Checkpoints, Position
 from munjang.train.claim import claim_output, release_output
@@ -56,7 +55,7 @@ class Trainer:
         """Train every stage that is not done yet. Bad data of any stage is refused before the first step of all."""
         try:
             return self._run()
-        except MunjangError:
+        except BaseException:
             # where there is nothing to resume, a new training leaves no trace
             if self.processes.is_first and self.is_new and not self.training.checkpoints.exist():
                 release_output(Path(self.recipe.output), self.folder)

@@ -101,6 +101,8 @@ class StageRecipe:
         for name in ("steps", "mini_batch", "evaluate_every", "patience"):
             refuse_unless(getattr(self, name) is None or getattr(self, name) >= 1, f"{where}: {name} must be 1 or more")
         refuse_unless(self.learning_rate > 0, f"{where}: learning_rate must be more than 0")
+        refuse_unless(self.weight_decay >= 0, f"{where}: weight_decay is {self.weight_decay:g}, expected 0 or more")
+        refuse_unless(0 < self.layer_decay <= 1, f"{where}: layer_decay is {self.layer_decay:g}, expected more than 0, at most 1")
         refuse_unless(0 <= self.warmup <= 1, f"{where}: warmup is {self.warmup:g}, expected a share in 0 … 1")
         refuse_unless(self.patience is None or self.dev is not None, f"{where}: patience needs a dev file")
 
@@ -128,6 +130,7 @@ class Recipe(TopKeys):
     def __post_init__(self) -> None:
         refuse_unless(len(self.stages) > 0, "the recipe has no [[stage]], expected one or more")
         refuse_unless(self.checkpoint_every >= 1, "checkpoint_every must be 1 or more")
+        refuse_unless(0 <= self.seed < 2**32, f"seed is {self.seed}, expected a whole number from 0 to {2**32 - 1:,}")
         if self.kind == "cross":
             set_here = [
                 name for name in ("pooling", "normalize", "dense", "layers", "extend_vocabulary") if getattr(self.model, name) is not None

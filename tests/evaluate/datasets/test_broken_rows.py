@@ -46,3 +46,9 @@ def test_a_broken_first_line_of_json_is_named_or_skipped(tmp_path):
     assert ([pair.a for pair in found.rows], len(found.skipped)) == (["비가 온다"], 1)
     with pytest.raises(InputError, match=r"b\.jsonl line 1: "):
         read_scored_pairs(_file(tmp_path, "b.jsonl", "{broken\n"), ReadOptions(skip_bad=True))
+
+
+def test_a_file_in_utf_16_is_named_as_such(tmp_path):
+    (tmp_path / "a.tsv").write_bytes("sentence1\tsentence2\tscore\n비\t눈\t1\n".encode("utf-16"))
+    with pytest.raises(InputError, match=r"a\.tsv: starts like UTF-16, expected UTF-8"):
+        read_scored_pairs(tmp_path / "a.tsv")

@@ -21,6 +21,8 @@ from munjang.types import Ints, Vectors
 
 RESOLUTION = 2.0
 """Topics are finer than the coarsest communities of a collection."""
+FEW = 12
+"""Rows below which a graph of neighbours says nothing: each row would be tied to half of them."""
 HDBSCAN_DIMENSIONS = 10
 """Densities mean little in more dimensions."""
 UMAP_DIMENSIONS = 5
@@ -89,8 +91,26 @@ def _spread(rows_NR: Vectors, settings: TopicSettings) -> Vectors:
 
 
 def _by_graph(rows_NR: Vectors, settings: TopicSettings, _least: int) -> Ints:
+    if len(rows_NR) < FEW:
+        return _by_linkage(rows_NR)
     graph = neighbour_graph(rows_NR, neighbours=min(NEIGHBOURS, max(2, len(rows_NR) // 4)))
     return communities(graph, resolution=RESOLUTION, seed=settings.seed)
+
+
+def _by_linkage(rows_NR: Vectors) -> Ints:
+    """Join the two groups that are nearest on average while they are nearer than rows by chance: below 0 in a space whose mean is 0."""
+    unit_NR = rows_NR / np.maximum(np.linalg.norm(rows_NR, axis=1, keepdims=True), 1e-12)
+    cosines_NN = (unit_NR @ unit_NR.T).astype(np.float64)
+    groups = [[row] for row in range(len(rows_NR))]
+    while len(groups) > 1:
+        nearness, a, b = max((cosines_NN[np.ix_(groups[a], groups[b])].mean(), -a, -b) for a in range(len(groups)) for b in range(a))
+        if nearness <= 0:
+            break
+        groups[-b] += groups.pop(-a)
+    labels_N = np.zeros(len(rows_NR), dtype=np.int64)
+    for number, members in enumerate(groups):
+        labels_N[members] = number
+    return labels_N
 
 
 def _by_kmeans(rows_NR: Vectors, settings: TopicSettings, _least: int) -> Ints:

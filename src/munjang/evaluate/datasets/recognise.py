@@ -19,6 +19,7 @@ from munjang.errors import InputError, UsageError, shown
 from munjang.evaluate.datasets.layouts import BY_NAME, LAYOUTS, ROLES, SYNONYMS, Layout, is_number
 from munjang.evaluate.datasets.opened import file_kind, first_bytes
 from munjang.evaluate.datasets.rows import NLI_LABELS, Kind
+from munjang.text.read_lines import refuse_utf16
 from munjang.text.readers import read_rows
 from munjang.text.rows import BadLines
 
@@ -48,6 +49,7 @@ def peek(path: str | Path) -> Peek:
             raise InputError(broken.first[0])
         return _keys("jsonl" if kind == "ndjson" else kind, found, path)
     data = first_bytes(path, _PEEK_BYTES)
+    refuse_utf16(data, Path(path).name)
     text = data.decode("utf-8-sig", errors="replace")
     tabbed = "\t" in text.split("\n", 1)[0]
     if tabbed:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 
+from munjang.errors import UsageError
 from munjang.limits import SERVE_LIMITS
 from munjang.serve.schemas.base import OwnModel
+from munjang.text.read_lines import check_encoding
 
 Name = str
 
@@ -68,6 +71,23 @@ class UploadQuery(OwnModel):
     """Its ending says the format."""
     text_column: str | None = None
     id_column: str | None = None
+    encoding: str = "utf-8-sig"
+    """Of the file's text, such as cp949; a byte order mark is dropped."""
+    delimiter: str | None = Field(default=None, min_length=1, max_length=1, pattern='[^"]')
+    """What stands between fields; by default a comma in CSV, a tab in TSV."""
+    header: bool | None = None
+    """Whether the first line of CSV and TSV names the columns; by default guessed."""
+    quoting: bool | None = None
+    """Whether double quotes enclose fields; by default yes in CSV, no in TSV."""
+
+    @field_validator("encoding")
+    @classmethod
+    def _known(cls, encoding: str) -> str:
+        try:
+            check_encoding(encoding)
+        except UsageError as error:
+            raise PydanticCustomError("encoding", "{reason}", {"reason": str(error)}) from None
+        return encoding
 
 
 class LibraryOut(OwnModel):
@@ -101,6 +121,8 @@ class AddOut(OwnModel):
     changed: int
     relabelled: int
     unchanged: int
+    replaced: int
+    """Behind them, in the same batch, came another text with their id."""
     passages: int
     seconds: float
     documents: int

@@ -15,7 +15,8 @@ class EmbeddingRequest(DialectModel):
     input: str | list[str] | list[int] | list[list[int]]
     model: str = ""
     """Any name is taken; the answer says which model it was."""
-    encoding_format: Literal["float", "base64"] = "float"
+    encoding_format: Literal["float", "base64"] | None = "float"
+    """None is float."""
     dimensions: int | None = Field(default=None, ge=1)
     user: str | None = None
 

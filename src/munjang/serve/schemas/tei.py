@@ -31,6 +31,22 @@ class EmbedAllRequest(DialectModel):
     prompt_name: str | None = None
 
 
+class EmbedSparseRequest(DialectModel):
+    """Texts whose sparse vectors are wanted."""
+
+    inputs: str | list[str] | list[int] | list[list[int]]
+    truncate: bool | None = None
+    truncation_direction: Side = "right"
+    prompt_name: str | None = None
+
+
+class SparseValue(DialectModel):
+    """One number of a sparse vector that is not zero."""
+
+    index: int
+    value: float
+
+
 class TeiRerankRequest(DialectModel):
     """A query and the texts to order."""
 
