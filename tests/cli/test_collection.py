@@ -104,12 +104,13 @@ def test_an_empty_library_is_refused(munjang: Callable[..., Any], library: Path)
 
 def test_addresses_are_libraries_and_texts_need_a_model(tmp_path: Path) -> None:
     from munjang.cli.collection import is_library, read_collection, vectors_of
+    from munjang.cli.row_files import Columns
     from munjang.errors import UsageError
 
     assert is_library("postgresql://localhost/news")
     assert is_library("postgres://localhost/news")
     texts = tmp_path / "texts.txt"
     texts.write_text("the rain\n", encoding="utf-8")
-    found = read_collection(str(texts), text_column=None, id_column=None, format=None)
+    found = read_collection(str(texts), Columns())
     with pytest.raises(UsageError, match=r"texts\.txt: has no vectors yet, expected a model that makes them"):
         vectors_of([found], None)

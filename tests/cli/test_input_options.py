@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "keywords": ("keywords", "FILE", "--analyser", "plain", "--json"),
     "map": ("map", "FILE", "-o", "map.html", "--colour", "text", "--layout", "pca", "--json"),
     "rerank": ("rerank", "the sun", "FILE", "--json"),
+    "add": ("add", "texts.db", "FILE", "--json"),
     "topics": ("topics", "FILE", "--method", "kmeans", "--topics", "2", "--min-size", "1", "--json"),
 }
 

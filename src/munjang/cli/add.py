@@ -7,8 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from munjang.cli.library_files import Columns, LibraryArgument, open_with_model
-from munjang.cli.options import ComputeOption, FormatOption, JsonOption, ModelOption, TextColumnOption, examples, new_app
+from munjang.cli.library_files import LibraryArgument, open_with_model
+from munjang.cli.options import (
+    UTF8,
+    ComputeOption,
+    EncodingOption,
+    FormatOption,
+    JsonOption,
+    ModelOption,
+    NoQuotingOption,
+    TextColumnOption,
+    examples,
+    new_app,
+)
+from munjang.cli.row_files import Columns
 from munjang.cli.show import emit, note, print_facts
 from munjang.errors import MissingExtra
 
@@ -37,7 +49,8 @@ def add(
     text_column: TextColumnOption = None,
     id_column: Annotated[str | None, typer.Option(help="The column that holds ids; without one, a text is its own id.")] = None,
     format: FormatOption = None,
-    encoding: Annotated[str, typer.Option(help="The files' encoding.")] = "utf-8-sig",
+    encoding: EncodingOption = UTF8,
+    no_quoting: NoQuotingOption = False,
     passage_characters: Annotated[
         int | None, typer.Option(min=50, help="Split longer documents into passages of so many characters; for a new library.")
     ] = None,
@@ -54,7 +67,7 @@ def add(
     from munjang.text.rows import BadLines
 
     bad = BadLines() if skip_bad else None
-    columns = Columns(text_column, id_column, format, encoding)
+    columns = Columns(text_column, id_column, format, encoding, no_quoting)
     with open_with_model(library, model or model_of(files), compute=compute, create=True, passage_characters=passage_characters) as opened:
         with progress_bar("add", None, shown=True) as advance:
             report = opened.add(read_with_vectors(opened, files, columns, bad=bad), progress=advance, bad=bad)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from munjang.bulk.output import BulkOutput, is_output, open_output
-from munjang.cli.library_files import Columns, read_all
+from munjang.cli.library_files import read_all
+from munjang.cli.row_files import Columns
 from munjang.cli.watched import Watched
 from munjang.errors import UsageError, shown
 from munjang.models.over_encoder import OverEncoder

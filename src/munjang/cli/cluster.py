@@ -21,7 +21,7 @@ from munjang.cli.options import (
     examples,
     new_app,
 )
-from munjang.cli.row_files import TextRow, beside, check_rows_output, write_rows
+from munjang.cli.row_files import Columns, TextRow, beside, check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.cli.text_options import AnalyserOption, UserWordOption
 
@@ -84,7 +84,7 @@ def cluster(
     if method != "communities":
         need_sklearn("clustering")
     by = tagger(analyser, user_words=user_word or ())
-    read = [read_collection(file, text_column=text_column, id_column=id_column, format=format, encoding=encoding, no_quoting=no_quoting)]
+    read = [read_collection(file, Columns(text_column, id_column, format, encoding, no_quoting))]
     rows, texts = read[0].rows, read[0].texts
     [vectors] = vectors_of(read, encoder_for(read, model, compute=compute) if need_encoder(read) else None)
     found = put_together(normalize(vectors), options)

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from munjang.cli.options import UTF8
-from munjang.cli.row_files import TextRow, read_text_rows
+from munjang.cli.row_files import Columns, TextRow, read_text_rows
 from munjang.errors import InputError, UsageError, shown
 
 if TYPE_CHECKING:
     from munjang.library.store import Entry, Settings
-    from munjang.text.rows import Format
     from munjang.types import Encoder, Vectors
 
 _SQLITE = b"SQLite format 3\x00"
@@ -38,20 +36,11 @@ class Collection:
         return [row.text for row in self.rows]
 
 
-def read_collection(
-    path: str,
-    *,
-    text_column: str | None,
-    id_column: str | None,
-    format: Format | None,
-    encoding: str = UTF8,
-    no_quoting: bool = False,
-) -> Collection:
+def read_collection(path: str, columns: Columns) -> Collection:
     """Read a library or a whole file."""
     if is_library(path):
         return _library(path)
-    rows = read_text_rows(path, text_column=text_column, id_column=id_column, format=format, encoding=encoding, no_quoting=no_quoting)
-    return Collection(path, rows)
+    return Collection(path, read_text_rows(path, columns))
 
 
 def is_library(path: str) -> bool:

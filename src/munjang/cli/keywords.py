@@ -22,7 +22,7 @@ from munjang.cli.options import (
     examples,
     new_app,
 )
-from munjang.cli.row_files import TextRow, check_rows_output, write_rows
+from munjang.cli.row_files import Columns, TextRow, check_rows_output, write_rows
 from munjang.cli.show import console, emit, one_line, print_facts, print_table
 from munjang.cli.text_options import AnalyserOption, UserWordOption
 from munjang.errors import UsageError
@@ -91,7 +91,7 @@ def keywords(
         min_frequency=min_frequency,
     )
     by = tagger(analyser, user_words=user_word or ())
-    rows = read_collection(file, text_column=text_column, id_column=id_column, format=format, encoding=encoding, no_quoting=no_quoting).rows
+    rows = read_collection(file, Columns(text_column, id_column, format, encoding, no_quoting)).rows
     texts, encoder = [row.text for row in rows], load_watched(model, compute=compute)
     vectors = encoder.encode(texts)  # apart from the phrases, so that a note on long texts counts texts
     found = list(zip(rows, extract_keywords(texts, encoder, options=options, vectors=vectors, by=by), strict=True))

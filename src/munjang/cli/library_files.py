@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
+from munjang.cli.row_files import Columns
 from munjang.errors import FolderError, InputError, UsageError, shown
 
 if TYPE_CHECKING:
     from munjang.cli.watched import Watched
     from munjang.library.library import Library
     from munjang.text.records import Record
-    from munjang.text.rows import BadLines, Format
+    from munjang.text.rows import BadLines
 
 WHOLE_FILES = (".txt", ".md")
 """In a folder, a file of these is one document."""
@@ -42,16 +42,6 @@ def _begins_like_sqlite(path: Path) -> bool:
 LibraryArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="LIBRARY", help="The library's file; or postgresql://… for one on a server.", callback=_no_table)
 ]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """How the files that are added are read."""
-
-    text: str | None = None
-    id: str | None = None
-    format: Format | None = None
-    encoding: str = "utf-8-sig"
 
 
 def open_with_model(
@@ -92,7 +82,13 @@ def read_all(files: Sequence[str], columns: Columns, *, bad: BadLines | None) ->
             yield from _folder(Path(name), columns, bad)
             continue
         yield from read_texts(
-            name, text_column=columns.text, id_column=columns.id, format=columns.format, encoding=columns.encoding, bad=bad
+            name,
+            text_column=columns.text,
+            id_column=columns.id,
+            format=columns.format,
+            quoting=columns.quoting,
+            encoding=columns.encoding,
+            bad=bad,
         )
 
 
@@ -112,7 +108,9 @@ def _folder(folder: Path, columns: Columns, bad: BadLines | None) -> Iterator[Re
         except UsageError:
             continue
         found += 1
-        yield from read_texts(path, text_column=columns.text, id_column=columns.id, encoding=columns.encoding, bad=bad)
+        yield from read_texts(
+            path, text_column=columns.text, id_column=columns.id, quoting=columns.quoting, encoding=columns.encoding, bad=bad
+        )
     if not found:
         raise InputError(f"{folder}: holds no file that can be added, expected txt, md, csv, tsv, jsonl, json or parquet")
 

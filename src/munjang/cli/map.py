@@ -21,7 +21,7 @@ from munjang.cli.options import (
     examples,
     new_app,
 )
-from munjang.cli.row_files import TextRow
+from munjang.cli.row_files import Columns, TextRow
 from munjang.cli.show import emit, print_facts
 from munjang.cli.text_options import AnalyserOption, UserWordOption
 from munjang.errors import InputError, UsageError, shown
@@ -84,7 +84,7 @@ def draw(
         raise UsageError(f"{output}: expected a name that ends in .html")
     if colour is None and method != "communities":
         need_sklearn("clustering")
-    read = [read_collection(file, text_column=text_column, id_column=id_column, format=format, encoding=encoding, no_quoting=no_quoting)]
+    read = [read_collection(file, Columns(text_column, id_column, format, encoding, no_quoting))]
     rows = read[0].rows
     if colour is not None:
         _check_column(colour, rows)

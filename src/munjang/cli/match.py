@@ -20,7 +20,7 @@ from munjang.cli.options import (
     examples,
     new_app,
 )
-from munjang.cli.row_files import TextRow, check_rows_output, write_rows
+from munjang.cli.row_files import Columns, TextRow, check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.errors import UsageError
 
@@ -78,7 +78,7 @@ def match(
         raise UsageError('"-" can stand for one of the two files, not for both')
     left_column, right_column = _columns(text_column)
     sides = [
-        read_collection(name, text_column=column, id_column=None, format=format, encoding=encoding, no_quoting=no_quoting)
+        read_collection(name, Columns(column, None, format, encoding, no_quoting))
         for name, column in ((left, left_column), (right, right_column))
     ]
     encoder = encoder_for(sides, model, compute=compute) if calibrate is not None or need_encoder(sides) else None

@@ -22,7 +22,7 @@ from munjang.cli.options import (
     examples,
     new_app,
 )
-from munjang.cli.row_files import TABLES, TEXTS, TextRow, check_rows_output, write_rows
+from munjang.cli.row_files import TABLES, TEXTS, Columns, TextRow, check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.errors import UsageError
 
@@ -87,9 +87,7 @@ def pairs(
             raise UsageError(f"{file}: is a folder of munjang bulk, which gives pairs only, without --dedupe, --groups and --max-overlap")
         show_bulk_pairs(file, threshold=PAIRS if threshold is None else threshold, top=top, dask=dask, output=output, as_json=as_json)
         return
-    found_in = [
-        read_collection(file, text_column=text_column, id_column=id_column, format=format, encoding=encoding, no_quoting=no_quoting)
-    ]
+    found_in = [read_collection(file, Columns(text_column, id_column, format, encoding, no_quoting))]
     [vectors] = vectors_of(found_in, encoder_for(found_in, model, compute=compute) if need_encoder(found_in) else None)
     rows, texts = found_in[0].rows, found_in[0].texts
     if dedupe:

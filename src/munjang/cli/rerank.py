@@ -20,7 +20,7 @@ from munjang.cli.options import (
     examples,
     new_app,
 )
-from munjang.cli.row_files import check_rows_output, write_rows
+from munjang.cli.row_files import Columns, check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_table
 
 app = new_app()
@@ -56,7 +56,7 @@ def rerank(
     from munjang.models.cross_encoder import CrossEncoder
 
     check_rows_output(output)
-    read = read_collection(file, text_column=text_column, id_column=id_column, format=format, encoding=encoding, no_quoting=no_quoting)
+    read = read_collection(file, Columns(text_column, id_column, format, encoding, no_quoting))
     records = read.rows
     scorer = CrossEncoder.load(model, compute=compute)
     ranking = scorer.rank(query, read.texts, k=k, budget_seconds=budget, progress=True)

@@ -22,6 +22,22 @@ TEXTS = (*TABLES, ".txt")
 
 
 @dataclass(frozen=True)
+class Columns:
+    """How files of texts are read."""
+
+    text: str | None = None
+    id: str | None = None
+    format: Format | None = None
+    encoding: str = UTF8
+    no_quoting: bool = False
+
+    @property
+    def quoting(self) -> bool | None:
+        """What a reader is told of quotes: nothing, unless they are ordinary characters."""
+        return False if self.no_quoting else None
+
+
+@dataclass(frozen=True)
 class TextRow:
     """One row of a file: its number from 1, its id if the file has ids, its text, and all its columns."""
 
@@ -39,23 +55,15 @@ class TextRow:
         return str(self.number) if self.id is None else self.id
 
 
-def read_text_rows(
-    path: str,
-    *,
-    text_column: str | None,
-    id_column: str | None,
-    format: Format | None,
-    encoding: str = UTF8,
-    no_quoting: bool = False,
-) -> list[TextRow]:
+def read_text_rows(path: str, columns: Columns) -> list[TextRow]:
     """Read a whole file and refuse texts that no model takes while their line is still known."""
     from munjang.text.readers import read_rows
     from munjang.text.records import records
     from munjang.text.unicode import clean
 
-    rows = list(read_rows(path, format=format, encoding=encoding, quoting=False if no_quoting else None))
+    rows = list(read_rows(path, format=columns.format, encoding=columns.encoding, quoting=columns.quoting))
     found = []
-    for number, record in enumerate(records(rows, text_column=text_column, id_column=id_column), start=1):
+    for number, record in enumerate(records(rows, text_column=columns.text, id_column=columns.id), start=1):
         try:
             clean(record.text)
         except TextError as error:

@@ -24,6 +24,7 @@ from munjang.cli.options import (
     TextsArgument,
     examples,
 )
+from munjang.cli.row_files import Columns
 from munjang.cli.topics_files import IdColumnOption, VectorsOption
 from munjang.errors import UsageError, shown
 
@@ -112,7 +113,7 @@ def fit(
         labels=tuple(label or ()),
         seed=seed,
     )
-    rows = read_collection(file, text_column=text_column, id_column=id_column, format=format, encoding=encoding, no_quoting=no_quoting).rows
+    rows = read_collection(file, Columns(text_column, id_column, format, encoding, no_quoting)).rows
     times = None if time_column is None else column_values(rows, time_column, file)
     classes = None if class_column is None else column_values(rows, class_column, file)
     ready, encoder = vectors_or_encoder(vectors, model, compute, needed=bool(settings.labels))

@@ -20,6 +20,7 @@ from munjang.cli.options import (
     TextsArgument,
     examples,
 )
+from munjang.cli.row_files import Columns
 from munjang.cli.topics_files import FolderArgument, IdColumnOption, VectorsOption
 from munjang.errors import UsageError
 
@@ -67,7 +68,7 @@ def assign(
 
     check_rows_output(output)
     found = load_topics(folder)
-    rows = read_collection(file, text_column=text_column, id_column=id_column, format=format, encoding=encoding, no_quoting=no_quoting).rows
+    rows = read_collection(file, Columns(text_column, id_column, format, encoding, no_quoting)).rows
     texts = [row.text for row in rows]
     ready = None if vectors is None else read_vectors(vectors)
     encoder = None if ready is not None else own_encoder(found, model, compute)

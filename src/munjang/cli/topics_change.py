@@ -19,6 +19,7 @@ from munjang.cli.options import (
     TextsArgument,
     examples,
 )
+from munjang.cli.row_files import Columns
 from munjang.cli.topics_files import FolderArgument, VectorsOption
 from munjang.errors import UsageError
 
@@ -104,7 +105,7 @@ def update(
     from munjang.cli.topics_files import own_encoder, read_vectors
 
     found = _loaded(folder)
-    read = read_collection(file, text_column=text_column, id_column=None, format=format, encoding=encoding, no_quoting=no_quoting)
+    read = read_collection(file, Columns(text_column, None, format, encoding, no_quoting))
     ready = None if vectors is None else read_vectors(vectors)
     encoder = None if ready is not None else own_encoder(found, model, compute)
     _saved(update_topics(found, read.texts, vectors=ready, encoder=encoder), folder, output, as_json)
