@@ -258,6 +258,9 @@ def test_words_find_their_passages_and_rarer_words_count_more(store):
     assert scores == sorted(scores, reverse=True)
     assert len(store.lexical(["snow"], 2)) == 2
     assert store.lexical(["nothing"], 9) == store.lexical([], 9) == []
+    passages, counts = store.word_frequencies(["snow", "nothing", "snow", "wind", ""])
+    assert passages == len(store.rows())
+    assert counts == [len(store.lexical([word], 9)) for word in ("snow", "nothing", "wind")]
 
 
 def test_hostile_words_and_ids_find_nothing_and_break_nothing(store):

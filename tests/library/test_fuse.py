@@ -35,22 +35,34 @@ SCORED = st.dictionaries(st.integers(0, 30), st.floats(0.1, 20), max_size=12)
 
 @given(SCORED)
 def test_one_ranking_by_scores_stays_in_its_order(ranking):
-    fused = fuse_scores([ranking], [1.0], least=[0.0])
+    fused = fuse_scores([ranking], [1.0], bounds=[(0.0, 20.0)])
     assert fused == sorted(fused, key=lambda each: (-each[1], each[0]))
     assert [ranking[row] for row, _ in fused] == sorted(ranking.values(), reverse=True)
 
 
 @given(SCORED, SCORED, st.floats(0.1, 5))
 def test_fusing_scores_does_not_depend_on_the_order_or_the_scale_of_the_weights(a, b, factor):
-    one = fuse_scores([a, b], [1, 2], least=[0, 0])
-    other = fuse_scores([b, a], [2 * factor, factor], least=[0, 0])
+    one = fuse_scores([a, b], [1, 2], bounds=[(0, 20), (0, 20)])
+    other = fuse_scores([b, a], [2 * factor, factor], bounds=[(0, 20), (0, 20)])
     assert dict(one) == pytest.approx(dict(other))
     assert all(0 <= score <= 1 + 1e-9 for _, score in one)
 
 
 def test_a_ranking_that_tells_nothing_apart_leaves_the_order_to_the_other():
     alike = {1: 0.901, 2: 0.9, 3: 0.9}
-    assert [row for row, _ in fuse_scores([alike, {3: 9.0, 2: 5.0}], [1, 1], least=[-1, 0])] == [3, 2, 1]
+    assert [row for row, _ in fuse_scores([alike, {3: 9.0, 2: 5.0}], [1, 1], bounds=[(-1, 1), (0, 20)])] == [3, 2, 1]
+
+
+def test_one_weak_match_counts_by_what_could_have_matched_not_by_what_else_did():
+    """Row 2 has one light word of many that were asked for; scaled by the best match alone it would count as a perfect one."""
+    assert [row for row, _ in fuse_scores([{1: 0.86, 2: 0.57}, {2: 1.3}], [1, 1], bounds=[(-1, 1), (0, 16)])] == [1, 2]
+
+
+@given(SCORED, SCORED, st.floats(0.1, 5))
+def test_a_fused_score_does_not_depend_on_the_other_rows(a, b, weight):
+    together = dict(fuse_scores([a | b, a], [1, weight], bounds=[(0, 20), (0, 20)]))
+    alone = dict(fuse_scores([a, a], [1, weight], bounds=[(0, 20), (0, 20)]))
+    assert {row: together[row] for row in alone if row not in b} == pytest.approx({row: alone[row] for row in alone if row not in b})
 
 
 def test_an_unknown_way_of_fusing_is_refused():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from munjang.errors import InputError, TextError, UsageError
 from munjang.library.fuse import Hybrid
 from munjang.library.library import Library
+from munjang.library.ranking import highest_bm25
 from munjang.library.rerank import BudgetWarning
 from munjang.library.tuning import Tuning
 from munjang.text.records import Record
@@ -106,9 +107,10 @@ def test_hybrid_finds_by_words_what_meaning_ranks_low(library):
     assert hit.id == "x"
     assert hit.explanation.words == ("zyxgadget42", "common")
     assert hit.explanation.words_rank == 1
-    best = library.search("zyxgadget42 common", k=1)[0].score
-    assert hit.score == pytest.approx(((1 + hit.explanation.cosine) / (1 + best) + 1) / 2)
-    [hit] = library.search("zyxgadget42 common", k=1, hybrid=Hybrid(by="ranks"), explain=True)
+    highest = highest_bm25(51, [1, 51])
+    meaning, words = (1 + hit.explanation.cosine) / 2, hit.explanation.bm25 / highest
+    assert hit.score == pytest.approx((meaning + 0.6 * words) / 1.6)
+    [hit] = library.search("zyxgadget42 common", k=1, hybrid=Hybrid(words=1, by="ranks"), explain=True)
     assert hit.score == pytest.approx(sum(1 / (60 + rank) for rank in (hit.explanation.meaning_rank, hit.explanation.words_rank)))
 
 

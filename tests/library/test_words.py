@@ -81,6 +81,25 @@ def test_function_words_go_unless_they_are_names_or_all_there_is(question, expec
     assert question_words(question, "bigrams+stems") == expected
 
 
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("학생 할인 있나요", ("학생", "할인")),
+        ("비가 오는 것을 알 수 있을까요", ("비", "오")),
+        ("어떻게 해야 되나요", ("어떻", "하", "되")),
+        ("2020년에 있었던 일", ("2020", "년", "일")),
+    ],
+)
+def test_light_verbs_and_bound_nouns_go_unless_they_are_all_there_is(question, expected):
+    pytest.importorskip("kiwipiepy", reason="the extra korean is not installed")
+    assert question_words(question, "kiwi+stems") == expected
+
+
+def test_without_kiwi_the_endings_of_a_question_do_not_count():
+    assert question_words("학생 할인 있나요", "bigrams") == ("학생", "할인")
+    assert question_words("있나요", "bigrams") == ("있나", "나요")
+
+
 @given(st.text(max_size=80), st.sampled_from(WAYS))
 def test_a_text_asked_for_by_itself_is_found_by_words_it_has(text, way):
     asked = question_words(text, way)

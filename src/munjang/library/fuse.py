@@ -3,9 +3,9 @@
 By ranks (reciprocal rank fusion, Cormack, Clarke and Büttcher, 2009): a thing's score is the sum of weight / (constant + rank) over the
 rankings that hold it. Only ranks count, so a ranking that tells things apart badly has as much to say as one that does it well.
 
-By scores (a convex sum with theoretical minima, Bruch, Gai and Ingber, 2023): each ranking's scores are stretched so that the least score
-that could be is 0 and the best one found is 1, and then added with weights. A model to which everything looks alike gives nearly the same
-to all, and so leaves the order to the words.
+By scores (a convex sum, Bruch, Gai and Ingber, 2023, with theoretical minima and maxima): each ranking's scores are scaled so that the
+lowest score that is possible is 0 and the highest that is possible is 1, and then added with weights. So one common word that a long
+question shares with a passage counts for little, even if no passage shares more, and fused scores of different queries can be compared.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ from munjang.errors import UsageError
 
 @dataclass(frozen=True)
 class Hybrid:
-    """How much meaning and words weigh. A weight of 0 leaves that part out; `constant` says how soon a rank's worth falls off."""
+    """How much meaning and words weigh. A weight of 0 leaves that part out; `constant` says how soon a rank's worth falls off.
+
+    The weight of words was chosen with `benchmarks/retrieval.py --tune` on data that is not reported.
+    """
 
     meaning: float = 1.0
-    words: float = 1.0
+    words: float = 0.6
     by: Literal["scores", "ranks"] = "scores"
     constant: float = 60.0
 
@@ -33,31 +36,34 @@ class Hybrid:
             raise UsageError(f"by is {self.by!r}, expected scores or ranks")
 
 
-def fuse_scores(rankings: Sequence[Mapping[int, float]], weights: Sequence[float], *, least: Sequence[float]) -> list[tuple[int, float]]:
-    """Return every row with its fused score from 0 to 1, best first, the lower row first on ties; `least` are the least scores possible.
+def fuse_scores(
+    rankings: Sequence[Mapping[int, float]], weights: Sequence[float], *, bounds: Sequence[tuple[float, float]]
+) -> list[tuple[int, float]]:
+    """Return every row with its fused score from 0 to 1, best first, the lower row first on ties; `bounds` are the scores possible.
 
     A row that a ranking does not hold gets 0 there where scores begin at 0 (no word was found), and otherwise what the last row has, since
     it stands behind it.
 
-    >>> fuse_scores([{7: 1.0, 8: 0.5}, {8: 12.0}], [1, 1], least=[-1, 0])
-    [(8, 0.875), (7, 0.5)]
+    >>> fuse_scores([{7: 1.0, 8: 0.5}, {8: 12.0}], [1, 1], bounds=[(-1, 1), (0, 16)])
+    [(8, 0.75), (7, 0.5)]
     """
-    parts = [stretched(ranking, low) for ranking, low in zip(rankings, least, strict=True)]
+    parts = [min_max_scale(ranking, low, high) for ranking, (low, high) in zip(rankings, bounds, strict=True)]
+    absent = [min(part.values(), default=0.0) if low < 0 else 0.0 for part, (low, _) in zip(parts, bounds, strict=True)]
     rows = sorted({row for ranking in rankings for row in ranking})
     total = sum(weights)
     scores = {
-        row: sum(weight * each.get(row, absent) for weight, (each, absent) in zip(weights, parts, strict=True)) / total for row in rows
+        row: sum(weight * part.get(row, other) for weight, part, other in zip(weights, parts, absent, strict=True)) / total for row in rows
     }
     return sorted(scores.items(), key=lambda each: (-each[1], each[0]))
 
 
-def stretched(ranking: Mapping[int, float], least: float) -> tuple[dict[int, float], float]:
-    """Return the scores as parts of the best one, and what a row has that is not there."""
-    best = max(ranking.values(), default=least)
-    if best <= least:
-        return dict.fromkeys(ranking, 1.0), 0.0
-    parts = {row: (score - least) / (best - least) for row, score in ranking.items()}
-    return parts, min(parts.values()) if least < 0 else 0.0
+def min_max_scale(scores: Mapping[int, float], low: float, high: float) -> dict[int, float]:
+    """Return the scores scaled so that `low` is 0 and `high` is 1; all are 1 where the two are the same.
+
+    >>> min_max_scale({1: 3.0, 2: 1.0}, 1.0, 5.0)
+    {1: 0.5, 2: 0.0}
+    """
+    return {row: min((score - low) / (high - low), 1.0) if high > low else 1.0 for row, score in scores.items()}
 
 
 def fuse_ranks(rankings: Sequence[Sequence[int]], weights: Sequence[float], *, constant: float = 60.0) -> list[tuple[int, float]]:

@@ -102,6 +102,14 @@ def read_lexical(connection: psycopg.Connection[Any], words: Sequence[str], k: i
     return [Scored(row, float(score)) for row, score in found]
 
 
+def read_word_frequencies(connection: psycopg.Connection[Any], words: Sequence[str]) -> tuple[int, list[int]]:
+    """Return the number of passages, and how many of them hold each word."""
+    asked = list(word_counts(words[:MAX_WORDS]))
+    found = dict(run(connection, "SELECT word, count(*) FROM words WHERE word = ANY(%s) GROUP BY word", (asked,)).fetchall())
+    (passages,) = run(connection, "SELECT count(*) FROM passages").fetchone()
+    return int(passages), [int(found.get(word, 0)) for word in asked]
+
+
 def read_nearest(
     connection: psycopg.Connection[Any], query_D: Vectors, k: int, *, dimension: int, where: Condition | None, exact: bool
 ) -> list[Scored]:

@@ -1,7 +1,7 @@
 """Hits in one order → hits in the order of a cross-encoder, which reads query and passage together.
 
 A small cross-encoder knows more about meaning than about names and numbers, which the first ranking found by their letters. So the first
-ranking may keep a share of the say: both scores are stretched to at most 1 (`fuse`) and added with weights.
+ranking may keep a share of the weight: both scores are scaled to at most 1 (`fuse`) and added.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from munjang.errors import UsageError
-from munjang.library.fuse import stretched
+from munjang.library.fuse import min_max_scale
 from munjang.library.hits import Hit
 from munjang.types import Scorer
 
@@ -89,7 +89,7 @@ def _fused(hits: list[Hit], scored: list[Hit], share: float, least: float) -> li
     """Return the scored hits with both rankings' say in their score; a share of 1 leaves the scorer's own."""
     if share == 1 or not scored:
         return scored
-    first, _ = stretched({place: hit.score for place, hit in enumerate(hits)}, least)
+    first = min_max_scale({place: hit.score for place, hit in enumerate(hits)}, least, max(hit.score for hit in hits))
     given_N = np.array([hit.score for hit in scored])
     chance_N = given_N if given_N.min() >= 0 and given_N.max() <= 1 else 1 / (1 + np.exp(-np.clip(given_N, -60, 60)))
     return [replace(hit, score=float(share * chance_N[place] + (1 - share) * first[place])) for place, hit in enumerate(scored)]

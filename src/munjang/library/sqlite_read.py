@@ -91,7 +91,7 @@ def read_places(connection: sqlite3.Connection, rows: Sequence[int] | Ints) -> d
 
 def read_lexical(connection: sqlite3.Connection, words: Sequence[str], k: int, where: Condition | None) -> list[Scored]:
     """Return the k rows that BM25 puts first for any of these words."""
-    query = " OR ".join('"' + word.replace('"', '""') + '"' for word in dict.fromkeys(words[:MAX_WORDS]) if word and "\x00" not in word)
+    query = " OR ".join(_quoted(words))
     if not query or k < 1:
         return []
     condition, values = where_sql(where)
@@ -99,6 +99,13 @@ def read_lexical(connection: sqlite3.Connection, words: Sequence[str], k: int, w
     sql = f"""SELECT words.rowid, words.rank FROM words {joined} WHERE words MATCH ? AND {condition}
               ORDER BY words.rank, words.rowid LIMIT ?"""  # noqa: S608
     return [Scored(row, -score) for row, score in connection.execute(sql, (query, *values, k))]
+
+
+def read_word_frequencies(connection: sqlite3.Connection, words: Sequence[str]) -> tuple[int, list[int]]:
+    """Return the number of passages, and how many of them hold each word."""
+    (passages,) = connection.execute("SELECT count(*) FROM words_docsize").fetchone()
+    sql = "SELECT (SELECT count(*) FROM words WHERE words MATCH value) FROM json_each(?)"
+    return int(passages), [int(count) for (count,) in connection.execute(sql, (json.dumps(_quoted(words)),))]
 
 
 def read_count(connection: sqlite3.Connection) -> tuple[int, int]:
@@ -145,6 +152,11 @@ def _vector_block(found: list[tuple[int, int, int, int, bytes, int, str]], dimen
         ids.append(id)
     vectors_ND: Vectors = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), dimension).astype(np.float32, copy=False)
     return VectorBlock(np.array([each[0] for each in found], dtype=np.int64), tuple(ids), vectors_ND)
+
+
+def _quoted(words: Sequence[str]) -> list[str]:
+    """Return the words as FTS5 reads them literally, once each."""
+    return ['"' + word.replace('"', '""') + '"' for word in dict.fromkeys(words[:MAX_WORDS]) if word and "\x00" not in word]
 
 
 def _listed(rows: Sequence[int] | Ints) -> str:

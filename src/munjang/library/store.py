@@ -23,6 +23,9 @@ Metadata: TypeAlias = dict[str, Any]
 
 MAX_WORDS = 200
 """Words of one lexical query; a longer query asks for its first ones."""
+
+BM25_MOST = 2.2
+"""What a word that stands in a passage again and again counts, times its weight: k1 + 1, with FTS5's k1 of 1.2."""
 BLOCK = 4_096
 """Rows that an iteration hands out at once."""
 
@@ -184,6 +187,10 @@ class Store(Protocol):
 
     def lexical(self, words: Sequence[str], k: int, /, *, where: Condition | None = None) -> list[Scored]:
         """Return the k rows that hold any of these words and fit them best, best first, equal ones by row."""
+        ...
+
+    def word_frequencies(self, words: Sequence[str], /) -> tuple[int, list[int]]:
+        """Return the number of passages, and for each word that `lexical` looks for, once each, how many of them hold it."""
         ...
 
     def count(self) -> tuple[int, int]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 
 from munjang.text.english import stem
-from munjang.text.korean import Analyser, morphemes
-from munjang.text.stopwords import FUNCTION_WORDS
+from munjang.text.korean import Analyser, morphemes, tagged_morphemes
+from munjang.text.stopwords import FUNCTION_WORDS, LIGHT_WORDS
 
 _STEMS = "+stems"
 _CAPITALS = re.compile(r"\b[A-Z]{2,}\b")
@@ -47,15 +47,16 @@ def passage_words(text: str, way: str) -> list[str]:
 
 
 def question_words(text: str, way: str) -> tuple[str, ...]:
-    """Return the words to look for: without "the" and "my", unless there are no others; WHO and US in capitals are no such words.
+    """Return the words to look for: without grammar ("the", 있다, 것), unless there are no others; WHO and US in capitals are no grammar.
 
     >>> question_words("Why does my dog bark?", "bigrams+stems"), question_words("to be or not to be", "bigrams")
     (('dog', 'bark'), ('to', 'be', 'or', 'not', 'to', 'be'))
     """
-    found = morphemes(text, analyser=analyser_of(way))
+    found = tagged_morphemes(text, analyser=analyser_of(way))
     names = set() if text.isupper() else {name.casefold() for name in _CAPITALS.findall(text)}
-    telling = [word for word in found if word not in FUNCTION_WORDS or word in names] or found
-    return tuple(stem(word) for word in telling) if has_stems(way) else tuple(telling)
+    telling = [(word, tag) for word, tag in found if word not in FUNCTION_WORDS or word in names] or found
+    content = [word for word, tag in telling if (word, tag.partition("-")[0]) not in LIGHT_WORDS] or [word for word, _ in telling]
+    return tuple(stem(word) for word in content) if has_stems(way) else tuple(content)
 
 
 def words_in_common(passage: str, asked: tuple[str, ...], way: str) -> tuple[str, ...]:

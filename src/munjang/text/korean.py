@@ -37,6 +37,15 @@ def morphemes(text: str, *, analyser: Analyser | None = None) -> list[str]:
     >>> morphemes("It is RAINING 눈이", analyser="bigrams")
     ['it', 'is', 'raining', '눈이']
     """
+    return [word for word, _ in tagged_morphemes(text, analyser=analyser)]
+
+
+def tagged_morphemes(text: str, *, analyser: Analyser | None = None) -> list[tuple[str, str]]:
+    """Return the same words, each with its tag (Sejong's, by Kiwi); a word that no analyser has read has the tag "".
+
+    >>> tagged_morphemes("It is 눈이", analyser="bigrams")
+    [('it', ''), ('is', ''), ('눈이', '')]
+    """
     text = clean(text)
     split = split_by(analyser or best_analyser(noted=has_hangul(text)))
     return [word for start in range(0, len(text), MAX_CHARACTERS) for word in split(text[start : start + MAX_CHARACTERS])]
@@ -61,7 +70,7 @@ def best_analyser(*, noted: bool = False) -> Analyser:
     return "bigrams"
 
 
-def split_by(analyser: str) -> Callable[[str], list[str]]:
+def split_by(analyser: str) -> Callable[[str], list[tuple[str, str]]]:
     """Return the function of an analyser; refuse one that is unknown or not installed."""
     if analyser not in get_args(Analyser):
         raise UsageError(f"the analyser {shown(analyser)} is unknown, expected one of {', '.join(get_args(Analyser))}")
@@ -72,22 +81,20 @@ def split_by(analyser: str) -> Callable[[str], list[str]]:
     return _by_kiwi
 
 
-def _plain(text: str) -> list[str]:
-    words: list[str] = []
-    for run in _RUNS.findall(text.casefold()):
-        words += _pairs(run) if _PAIRED.match(run) else [run]
-    return words
+def _plain(text: str) -> list[tuple[str, str]]:
+    runs = _RUNS.findall(text.casefold())
+    return [(word, "") for run in runs for word in (_pairs(run) if _PAIRED.match(run) else [run])]
 
 
 def _pairs(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
-def _by_kiwi(text: str) -> list[str]:
+def _by_kiwi(text: str) -> list[tuple[str, str]]:
     if not has_hangul(text):
         return _plain(text)
-    kept = (cast(str, token.form) for _, token in kiwi_tokens(text) if token.tag.startswith(_MEANINGFUL))
-    return [word for form in kept for word in ([form] if _KOREAN.match(form) else _plain(form))]
+    kept = [(cast(str, token.form), cast(str, token.tag)) for _, token in kiwi_tokens(text) if token.tag.startswith(_MEANINGFUL)]
+    return [word for form, tag in kept for word in ([(form, tag)] if _KOREAN.match(form) else _plain(form))]
 
 
 @lru_cache(maxsize=1)

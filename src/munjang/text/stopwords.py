@@ -35,13 +35,25 @@ STOP_WORDS = ENGLISH | KOREAN
 
 FUNCTION_WORDS = frozenset(
     """
-    a am an and are as at be been being but by can could did do does for from had has have he her him his how i if in into is it its me my
-    no not of on or our she should so such than that the their them then there these they this those to us was we were what when where
-    which who whom whose why will with would you your
+    a am an and are as at be been being but by can could did do does for from had has have he her him his how i if in into is it
+    its me my need no not of on or our please she should so such than that the their them then there these they this those to us
+    want was we were what when where which who whom whose why will with would you your
     나 내 너 네 누구 누가 뭐 무슨 무엇 몇 어느 어디 어떤 어떻게 언제 얼마 얼마나 왜 우리 저 저희 제
     """.split()  # noqa: SIM905
 )
 """Words by which nothing is looked for: grammar, pronouns, words that ask; few, since "first" in a question can be what matters."""
+
+_LIGHT = (
+    (("VV", "VA", "XR"), "있 없 하 되 주 알 모르 보 같 말 드리 계시 궁금 그러 그렇 이러 이렇 저러 저렇 어떻 어떠 어떡하"),
+    (("NNB", "NNG"), "곳"),
+    (("NNB",), "것 거 수 때 때문 등 데 바 줄 채 만큼 대로 뿐 듯 적 지 중 번 터 김 척 체 양 셈 나름 따름 겸 식 쪽 측"),
+    (("MM", "MAG"), "이 그 저 어떤 무슨 어느 각 여러 모든 다른 좀 혹시 그냥 안 못 더 잘 다 또"),
+    (("",), "있나 없나 나요 인가 가요 까요 니까 니다 습니 합니 입니 어요 아요 해요 세요 주세 려주 알려 있어 없어 있는 있을 하는 되는 되나"),
+)
+"""Korean words that carry grammar, not content, by their tags: light verbs, bound nouns, modifiers, and pairs of characters of endings."""
+
+LIGHT_WORDS = frozenset((word, tag) for tags, words in _LIGHT for tag in tags for word in words.split())
+"""Word and tag (Sejong's, without what follows a hyphen; "" where no analyser read the word)."""
 
 
 def is_stop_word(word: str) -> bool:
