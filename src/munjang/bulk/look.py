@@ -20,7 +20,7 @@ from munjang.text.read_csv import csv_head, csv_rows
 from munjang.text.read_json import jsonl_rows
 from munjang.text.read_lines import check_encoding, decoded_lines, text_rows
 from munjang.text.readers import format_of
-from munjang.text.rows import Format, Layout, Row
+from munjang.text.rows import Format, Layout, Reject, Row
 
 _STRINGS = ("string", "large_string", "dictionary<values=string", "dictionary<values=large_string")
 """How the names of pyarrow's types of texts begin."""
@@ -43,6 +43,24 @@ def look_at(path: str, settings: BulkSettings) -> InputFile:
         return InputFile(path, size, modified, format, settings.text_column or "text", settings.id_column, None, 0, 1)
     text_column, id_column = ("text", None) if format == "txt" else _columns(sample, settings, where=short_name(path))
     return InputFile(path, size, modified, format, text_column, id_column, head.columns, head.begin, head.line)
+
+
+def holds_rows(file: InputFile, settings: BulkSettings) -> bool:
+    """Say whether a file has a row, be it one that cannot be used."""
+    with reading(file.path):
+        if file.format == "parquet":
+            with open_raw(file.path) as handle:
+                return int(parquet_file(handle).metadata.num_rows) > 0
+        broken = False
+
+        def reject(_line: int, _error: InputError) -> None:
+            nonlocal broken
+            broken = True
+
+        with opened_lines(file.path, file.begin, None) as lines:
+            head = _Head(file.columns, file.begin, file.first_line)
+            rows = _rows(lines, file.format, settings, head, short_name(file.path), reject)
+            return next(rows, None) is not None or broken
 
 
 def _columns(sample: Sample, settings: BulkSettings, *, where: str) -> tuple[str, str | None]:
@@ -116,13 +134,14 @@ def _sample(path: str, format: Format, settings: BulkSettings, head: _Head) -> S
     if format in ("csv", "tsv") and head.columns is None:
         return Sample(0, {})
     with opened_lines(path, head.begin, None) as lines:
-        return sample_of(take_sample(_rows(lines, format, settings, head, short_name(path))), head.columns or ())
+        return sample_of(take_sample(_rows(lines, format, settings, head, short_name(path), _pass_over)), head.columns or ())
 
 
-def _rows(lines: LineRange, format: Format, settings: BulkSettings, head: _Head, source: str) -> Iterator[Row]:
-    def reject(_line: int, _error: InputError) -> None:
-        """Broken rows are the affair of whoever reads all rows."""
+def _pass_over(_line: int, _error: InputError) -> None:
+    """Leave broken rows to whoever reads all rows."""
 
+
+def _rows(lines: LineRange, format: Format, settings: BulkSettings, head: _Head, source: str, reject: Reject) -> Iterator[Row]:
     layout = layout_of(format, settings, head.columns, header=False)
     decoded = decoded_lines(lines, layout, source=source, limits=LIMITS, reject=reject)
     if format == "txt":
