@@ -194,7 +194,7 @@ def test_a_missing_head_is_named(make_cross: MakeCross, tmp_path: Path) -> None:
 
 
 def test_what_is_not_a_pair_is_named(make_cross: MakeCross) -> None:
-    with pytest.raises(UsageError, match="pair 1"):
+    with pytest.raises(UsageError, match=r"pairs\[1\] is a str, expected a pair of texts"):
         CrossEncoder.load(make_cross("bert")).predict([("a", "b"), "ab"])  # type: ignore[list-item]
 
 

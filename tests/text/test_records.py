@@ -1,26 +1,12 @@
 import pytest
 
 from munjang.errors import InputError
-from munjang.text.records import guess_text_column, records
+from munjang.text.records import records
 from munjang.text.rows import Row
 
 
-@pytest.mark.parametrize(
-    ("columns", "expected"),
-    [
-        (["id", "text"], "text"),
-        (["Title", "Sentence"], "Sentence"),
-        (["번호", "문장"], "문장"),
-        (["anything"], "anything"),
-        (["title", "id"], "title"),
-    ],
-)
-def test_the_text_column_is_guessed(columns, expected):
-    assert guess_text_column(columns, where="f") == expected
-
-
 def test_an_unguessable_text_column_lists_the_columns():
-    with pytest.raises(InputError, match="f line 1: which column holds the text\\? found 'a', 'b'"):
+    with pytest.raises(InputError, match="f: which column holds the text\\? found 'a', 'b'"):
         list(records([Row("f", 1, {"a": "x", "b": "y"})]))
 
 

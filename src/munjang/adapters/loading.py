@@ -16,6 +16,7 @@ from munjang.models.cross_encoder import CrossEncoder
 from munjang.models.long_text import LongText
 from munjang.models.registry import resolve
 from munjang.models.sentence_encoder import SentenceEncoder
+from munjang.text.validate_texts import validate_texts
 from munjang.types import Floats
 
 Model: TypeAlias = str | Path | SentenceEncoder | None
@@ -45,7 +46,7 @@ class Texts:
         prompts = self.encoder.prompts
         prompt = next((prompts[name] for name in PROMPTS[role] if name in prompts), None) if role else None
         return self.encoder.encode(
-            list(texts), prompt=prompt, normalize=self.normalize, dimensions=self.dimensions, long_text=self.long_text
+            validate_texts(texts), prompt=prompt, normalize=self.normalize, dimensions=self.dimensions, long_text=self.long_text
         )
 
     def rows(self, texts: Sequence[str], role: Role | None = None) -> list[list[float]]:

@@ -6,7 +6,6 @@ process share the loaded model. There is nothing to learn: `fit` notes which mod
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from munjang.adapters.missing import missing
 from munjang.engine.transformer import Compute
 from munjang.errors import UsageError
 from munjang.models.long_text import LongText
+from munjang.text.validate_texts import validate_texts
 from munjang.types import Floats
 
 try:
@@ -78,12 +78,8 @@ class MunjangVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
 def _listed(texts: Any) -> list[str]:
     """Return texts of a list, a Series, an array, or a table of one column as a list."""
-    if isinstance(texts, str) or not isinstance(texts, Iterable):
-        raise UsageError(f"found a {type(texts).__name__} where texts were expected; give a list of strings")
     shape: tuple[int, ...] = getattr(texts, "shape", ())
     if len(shape) == 2 and shape[1] == 1:
-        texts = texts.to_numpy() if hasattr(texts, "to_numpy") else texts
-        return [row[0] for row in texts.tolist()]
-    if len(shape) > 1:
-        raise UsageError(f"found an array of shape {tuple(shape)}; give one text per row: a list of strings, or one column of a table")
-    return texts.tolist() if hasattr(texts, "tolist") else list(texts)
+        rows = texts.to_numpy() if hasattr(texts, "to_numpy") else texts
+        return validate_texts([row[0] for row in rows.tolist()], name="X")
+    return validate_texts(texts, name="X")

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from munjang.analyze.candidates import candidates, phrase_key
 from munjang.errors import UsageError
 from munjang.text.tagging import Tagger
+from munjang.text.validate_texts import validate_texts
 
 
 def cluster_phrases(texts: Sequence[str], labels: Sequence[int], *, top: int = 5, by: Tagger | None = None) -> dict[int, tuple[str, ...]]:
@@ -22,6 +23,7 @@ def cluster_phrases(texts: Sequence[str], labels: Sequence[int], *, top: int = 5
     >>> cluster_phrases(["heavy rain", "rain", "a goal", "the goal"], [0, 0, 1, 1], top=1, by=tagger("plain"))
     {0: ('rain',), 1: ('goal',)}
     """
+    texts = validate_texts(texts)
     if len(texts) != len(labels):
         raise UsageError(f"labels: found {len(labels):,} for {len(texts):,} texts; expected one for each")
     counts: dict[int, Counter[str]] = {label: Counter() for label in sorted({int(label) for label in labels}) if label >= 0}

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from munjang.analyze.alike import same_rows
 from munjang.errors import UsageError
+from munjang.text.validate_texts import validate_texts
 from munjang.types import Ints, Vectors
 from munjang.vectors.similarity import as_rows, prepared
 
@@ -49,6 +50,7 @@ def dedupe(vectors: ArrayLike, *, texts: Sequence[str] | None = None, threshold:
     (0, 1)
     """
     rows_ND = as_rows(vectors, "vectors")
+    texts = None if texts is None else validate_texts(texts)
     if texts is not None and len(texts) != len(rows_ND):
         raise UsageError(f"texts: found {len(texts):,} for {len(rows_ND):,} vectors; expected one for each")
     if block < 1:

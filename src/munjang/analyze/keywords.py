@@ -20,6 +20,7 @@ from munjang.analyze.diversity import Choice, choose
 from munjang.errors import UsageError
 from munjang.text.tagging import Tagger
 from munjang.text.unicode import clean
+from munjang.text.validate_texts import validate_texts
 from munjang.types import Encoder, Vectors
 from munjang.vectors.similarity import as_rows, normalize
 
@@ -70,6 +71,7 @@ def extract_keywords(
     chosen = options or KeywordOptions()
     if chosen.top < 1:
         raise UsageError(f"top is {chosen.top}, expected at least 1")
+    texts = validate_texts(texts)
     different = list(dict.fromkeys(map(clean, texts)))
     found = candidates(different, words=chosen.words, min_frequency=chosen.min_frequency, by=by)
     phrases = list(dict.fromkeys(one.text for each in found for one in each))

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from munjang.analyze.alike import connected, same_rows, word_overlap, words_of
 from munjang.errors import UsageError
+from munjang.text.validate_texts import validate_texts
 from munjang.types import Ints, Vectors
 from munjang.vectors.similarity import as_rows, prepared
 
@@ -101,6 +102,7 @@ def mine(
     2
     """
     rows_ND = as_rows(vectors, "vectors")
+    texts = None if texts is None else validate_texts(texts)
     _check(len(rows_ND), texts, top, max_overlap, tile)
     same = same_rows(texts, rows_ND)
     first = np.array([group[0] for group in same], dtype=np.int64)

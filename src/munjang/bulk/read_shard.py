@@ -15,7 +15,7 @@ from munjang.limits import LIMITS
 from munjang.text.read_csv import csv_rows
 from munjang.text.read_json import jsonl_rows
 from munjang.text.read_lines import decoded_lines, text_rows
-from munjang.text.records import value_of
+from munjang.text.records import id_of, text_of
 from munjang.text.rows import Reject, Row, place
 from munjang.text.unicode import clean
 
@@ -69,7 +69,7 @@ def _read_lines(file: InputFile, spec: ShardSpec, settings: BulkSettings, found:
 
         for row in _line_rows(file, settings, lines, source, reject):
             line = lines.index(row.line)
-            _take(row, file, spec, found, line=line, at=lines.starts[line])
+            _take(row, file, spec, found, line=line, at=lines.starts[line], id_named=settings.id_column is not None)
         found.line_count = len(lines.starts)
 
 
@@ -109,15 +109,15 @@ def _read_group(
         if first < last:
             for number, values in enumerate(batch.slice(first, last - first).to_pylist(), start=at + first):
                 row = Row(source, number + 1, values)
-                _take(row, file, spec, found, line=number - spec.start, at=number)
+                _take(row, file, spec, found, line=number - spec.start, at=number, id_named=True)
         at += len(batch)
         if at >= spec.stop:
             return
 
 
-def _take(row: Row, file: InputFile, spec: ShardSpec, found: ShardRows, *, line: int, at: int) -> None:
+def _take(row: Row, file: InputFile, spec: ShardSpec, found: ShardRows, *, line: int, at: int, id_named: bool) -> None:
     try:
-        id, text = _checked(row, file, spec, at)
+        id, text = _checked(row, file, spec, at, id_named=id_named)
     except InputError as error:
         found.rejected.append(Rejected(line, at, _reason(error, row.where)))
         return
@@ -127,13 +127,10 @@ def _take(row: Row, file: InputFile, spec: ShardSpec, found: ShardRows, *, line:
     found.places.append(at)
 
 
-def _checked(row: Row, file: InputFile, spec: ShardSpec, at: int) -> tuple[str, str]:
-    text = value_of(row, file.text_column)
-    if not isinstance(text, str):
-        raise InputError(f"{shown(file.text_column)} is a {type(text).__name__}, expected a text")
-    text = clean(text)
-    value = None if file.id_column is None else value_of(row, file.id_column)
-    id = f"{spec.file}:{at}" if value is None else str(value)
+def _checked(row: Row, file: InputFile, spec: ShardSpec, at: int, *, id_named: bool) -> tuple[str, str]:
+    text = clean(text_of(row, file.text_column))
+    id = id_of(row, file.id_column, named=id_named)
+    id = f"{spec.file}:{at}" if id is None else id
     try:
         size = len(id.encode())
     except UnicodeEncodeError:

@@ -12,12 +12,13 @@ from munjang.bulk.inputs import find_inputs
 from munjang.bulk.job import Job, Model, Receipt, ShardSpec
 from munjang.bulk.local_run import Work, run_local
 from munjang.bulk.lock import only_run
-from munjang.bulk.look import look_at
+from munjang.bulk.look import holds_rows, look_at
 from munjang.bulk.manifest import Papers, begin, finish, open_receipts, read_papers, refuse_changes
+from munjang.bulk.opening import short_name
 from munjang.bulk.plan import plan_shards
 from munjang.bulk.settings import BulkSettings
 from munjang.bulk.storage import Storage, is_url, open_storage
-from munjang.errors import UsageError
+from munjang.errors import InputError, UsageError
 from munjang.limits import usable_cores
 from munjang.models.registry import resolve
 from munjang.models.sentence_encoder import SentenceEncoder
@@ -67,7 +68,7 @@ whether an earlier run did it."""
 
 
 def encode_bulk(
-    inputs: Sequence[str | Path],
+    inputs: Sequence[str | Path] | str | Path,
     output: str | Path,
     *,
     model: str | Path | None = None,
@@ -87,7 +88,8 @@ def encode_bulk(
     processes = crew.processes()
     if crew.dask not in (None, LOCAL):
         check_address(str(crew.dask))
-    job = describe([str(each) for each in inputs], model, settings)
+    listed = [inputs] if isinstance(inputs, str | Path) else inputs
+    job = describe([str(each) for each in listed], model, settings)
     storage = open_storage(str(output), create=True)
     with only_run(storage.place):
         papers = _papers(storage, job, resume=resume)
@@ -100,6 +102,8 @@ def encode_bulk(
 def describe(inputs: Sequence[str], model: str | Path | None, settings: BulkSettings) -> Job:
     """Return the job: files are found and looked at, the model is loaded once to know its fingerprint."""
     files = tuple(look_at(path, settings) for path in find_inputs(inputs, format=settings.input_format))
+    if not any(holds_rows(file, settings) for file in files):
+        raise InputError(f"{', '.join(short_name(file.path) for file in files[:3])}: holds no text, expected at least one")
     found = resolve(model)
     encoder = SentenceEncoder.load(model, compute=settings.compute, threads=1)
     # refuses what the model cannot do, before any worker is started

@@ -20,7 +20,7 @@ from munjang.cli.options import (
     examples,
     new_app,
 )
-from munjang.cli.row_files import Columns
+from munjang.cli.row_files import Columns, no_text
 from munjang.cli.show import emit, note, print_facts
 from munjang.errors import MissingExtra
 
@@ -69,8 +69,14 @@ def add(
     bad = BadLines() if skip_bad else None
     columns = Columns(text_column, id_column, format, encoding, no_quoting)
     with open_with_model(library, model or model_of(files), compute=compute, create=True, passage_characters=passage_characters) as opened:
-        with progress_bar("add", None, shown=True) as advance:
-            report = opened.add(read_with_vectors(opened, files, columns, bad=bad), progress=advance, bad=bad)
+        try:
+            with progress_bar("add", None, shown=True) as advance:
+                report = opened.add(read_with_vectors(opened, files, columns, bad=bad), progress=advance, bad=bad)
+            if not report.records:
+                raise no_text(files, bad)
+        except BaseException:
+            opened.discard_new()  # a first add that stores nothing leaves no library behind
+            raise
         _prepare(opened)
         total = opened.info().documents
     for message in bad.first if bad else ():

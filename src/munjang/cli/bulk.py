@@ -10,7 +10,7 @@ import typer
 
 from munjang.cli.options import ComputeOption, JsonOption, ModelOption, TextColumnOption, examples, new_app
 from munjang.cli.show import emit, note, print_facts, print_table, size_text
-from munjang.errors import UsageError
+from munjang.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from munjang.bulk.estimate import Estimate
@@ -99,6 +99,8 @@ def bulk(
     crew = Crew(workers, threads, dask)
     with bulk_progress() as watch:
         report = encode_bulk(inputs, output, model=model, settings=settings, crew=crew, resume=resume, cache=cache, watch=watch)
+    if not report.rows:
+        raise InputError(f"{output}: none of {report.rejected:,} rows could be used\n  {output}/rejected.jsonl says why")
     digest = None if merge is None else merge_output(open_output(output), merge)
     _report(report, merge, digest, as_json=as_json)
 

@@ -10,6 +10,7 @@ import typer
 
 from munjang.cli.data_options import ScaleOption, SkipBadOption, located, read_options, tell
 from munjang.cli.options import JsonOption, examples, new_app
+from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts, print_table, size_text
 from munjang.errors import UsageError, shown
 
@@ -89,6 +90,8 @@ def _texts(files: list[Path], columns: list[str], skip_bad: bool) -> list[str]:
         read = read_plain_texts(file, columns=columns, skip_bad=skip_bad)
         found.update(dict.fromkeys(text for text, _ in read.texts))
         note(f"{file.name}: {len(read.texts):,} texts" + (f", {len(read.skipped):,} rows left out" if read.skipped else ""))
+    if not found:
+        raise no_text([str(file) for file in files])
     return list(found)
 
 

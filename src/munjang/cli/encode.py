@@ -25,6 +25,7 @@ from munjang.cli.options import (
     examples,
     new_app,
 )
+from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts
 from munjang.errors import TextError
 
@@ -117,7 +118,14 @@ def encode(
     encoder = SentenceEncoder.load(model, compute=compute)
     settings = Settings(precision, dimensions, normalize, prompt_name, long_text)
     summary = _encode_all(
-        encoder, _checked(records, bad), settings, output=output, lines=as_json and output is None, keep_text=keep_text, bad=bad
+        encoder,
+        _checked(records, bad),
+        settings,
+        output=output,
+        lines=as_json and output is None,
+        keep_text=keep_text,
+        bad=bad,
+        source=file,
     )
     _report(summary, encoder.max_length, bad, long_text=long_text, as_json=as_json)
 
@@ -131,6 +139,7 @@ def _encode_all(
     lines: bool,
     keep_text: bool,
     bad: BadLines | None,
+    source: str,
 ) -> Summary:
     from munjang.cli.vector_files import json_lines, vector_file
     from munjang.models.progress import progress_bar
@@ -150,6 +159,8 @@ def _encode_all(
                 for line in json_lines(block, encoded.vectors, keep_text=keep_text):
                     print(line)
             advance(len(block))
+        if not rows:
+            raise no_text([source], bad)  # so that no file is written
     seconds = time.perf_counter() - start
     return Summary(
         model=encoder.name,
@@ -166,10 +177,8 @@ def _encode_all(
 
 
 def _blocks(encoder: SentenceEncoder, records: Iterator[Record], settings: Settings) -> Iterator[tuple[list[Record], Encoded]]:
-    """Yield blocks with their vectors; at least one, if an empty one."""
-    first = True
-    while (block := list(islice(records, BLOCK))) or first:
-        first = False
+    """Yield blocks with their vectors."""
+    while block := list(islice(records, BLOCK)):
         encoded = encoder.encode_with_report(
             [record.text for record in block],
             prompt_name=settings.prompt_name,

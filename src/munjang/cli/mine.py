@@ -27,6 +27,7 @@ def mine(
     pairs: Annotated[Path, typer.Argument(metavar="PAIRS", help="A file of pairs: a text and one that belongs to it.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Triplets, as .jsonl, .tsv or .csv.")],
     corpus: Annotated[str | None, typer.Option(help="Texts to choose negatives from; without it, the other pairs' second texts.")] = None,
+    text_column: Annotated[str | None, typer.Option("--text-column", help="The column of --corpus that holds the text.")] = None,
     model: ModelOption = None,
     layout: LayoutOption = None,
     column: ColumnOption = None,
@@ -68,7 +69,7 @@ def mine(
     )
     data = read_text_pairs(pairs, read_options(layout=layout, columns=column, skip_bad=skip_bad))
     tell(data)
-    texts = None if corpus is None else [record.text for record in read_texts(corpus)]
+    texts = None if corpus is None else [record.text for record in read_texts(corpus, text_column=text_column)]
     mined = mine_negatives(load_watched(model, compute=compute), data.rows, texts, options=options)
     if not mined.triplets:
         raise InputError(

@@ -15,7 +15,7 @@ from munjang.cli.options import UTF8
 from munjang.errors import InputError, TextError, UsageError
 
 if TYPE_CHECKING:
-    from munjang.text.rows import Format
+    from munjang.text.rows import BadLines, Format
 
 TABLES = (".csv", ".tsv", ".jsonl")
 TEXTS = (*TABLES, ".txt")
@@ -55,6 +55,14 @@ class TextRow:
         return str(self.number) if self.id is None else self.id
 
 
+def no_text(names: Sequence[str], bad: BadLines | None = None) -> InputError:
+    """Return the error for input without a record; for all commands the same."""
+    where = ", ".join("stdin" if name == "-" else name for name in names[:3]) + (" …" if len(names) > 3 else "")
+    if bad is not None and bad.count:
+        return InputError(f"{where}: no text is left, {bad.count:,} were skipped\n  the first: {bad.first[0]}")
+    return InputError(f"{where}: holds no text, expected at least one")
+
+
 def read_text_rows(path: str, columns: Columns) -> list[TextRow]:
     """Read a whole file and refuse texts that no model takes while their line is still known."""
     from munjang.text.readers import read_rows
@@ -70,7 +78,7 @@ def read_text_rows(path: str, columns: Columns) -> list[TextRow]:
             raise TextError(f"{record.where}: {error}") from None
         found.append(TextRow(number, record.id, record.text, rows[number - 1].values))
     if not found:
-        raise InputError(f"{'stdin' if path == '-' else path}: holds no text, expected at least one line")
+        raise no_text([path])
     return found
 
 

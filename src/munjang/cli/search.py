@@ -95,6 +95,8 @@ def search(
             )
             for query in asked
         ]
+        if not any(answers) and not opened.info().documents:
+            note(f"{library}: the library is empty\n  add documents with munjang add")
         has_scorer = scorer is not None
         rows = [[_row(hit, query, opened, has_scorer=has_scorer) for hit in hits] for query, hits in zip(asked, answers, strict=True)]
     if output is not None:

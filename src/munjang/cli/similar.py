@@ -23,6 +23,7 @@ from munjang.cli.options import (
     examples,
     new_app,
 )
+from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts
 from munjang.errors import InputError, UsageError
 
@@ -191,5 +192,5 @@ def _texts(path: str, text_column: str | None, format: Format | None, encoding: 
     quoting = False if no_quoting else None
     texts = [record.text for record in read_texts(path, text_column=text_column, format=format, encoding=encoding, quoting=quoting)]
     if not texts:
-        raise InputError(f"{'stdin' if path == '-' else path}: holds no text, expected at least one line")
+        raise no_text([path])
     return texts

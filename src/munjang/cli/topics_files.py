@@ -56,7 +56,7 @@ def own_encoder(model: TopicModel, name: str | None, compute: Literal["float32",
 
 def column_values(rows: Sequence[TextRow], column: str, file: str) -> list[Any]:
     """Return a column of all rows."""
-    from munjang.text.records import missing_column
+    from munjang.text.column_choice import missing_column
 
     for row in rows:
         if column not in row.values:

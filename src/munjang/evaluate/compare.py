@@ -27,7 +27,7 @@ from munjang.evaluate.bootstrap import (
 )
 from munjang.evaluate.classification import average_precision
 from munjang.evaluate.datasets.rows import LabelledPair, RetrievalTask, ScoredPair
-from munjang.evaluate.inputs import FloatArray, binary, refuse_flat_gold
+from munjang.evaluate.inputs import FloatArray, binary, refuse_flat_gold, typed_rows
 from munjang.evaluate.pairs import binary_labels
 from munjang.evaluate.ranking import per_query
 from munjang.evaluate.result import jsonable
@@ -79,6 +79,7 @@ def compare_sts(
     a: Encoder, b: Encoder, pairs: Sequence[ScoredPair], *, against: Against = "spearman", resamples: int = RESAMPLES, seed: int = 0
 ) -> Comparison:
     """Return two encoders compared on an STS set, by cosine."""
+    pairs = typed_rows(pairs, ScoredPair, name="pairs")
     gold = [pair.score for pair in pairs]
     refuse_flat_gold(gold)
     cosines = [_cosines(encoder, pairs) for encoder in (a, b)]
@@ -88,6 +89,7 @@ def compare_sts(
 
 def compare_pairs(a: Encoder, b: Encoder, pairs: Sequence[LabelledPair], *, resamples: int = 1_000, seed: int = 0) -> Comparison:
     """Return two encoders compared at telling same from different, by average precision of cosine."""
+    pairs = typed_rows(pairs, LabelledPair, name="pairs")
     gold = binary_labels(pairs)
     cosines = [_cosines(encoder, pairs) for encoder in (a, b)]
     made = paired_bootstrap(cosines[0], cosines[1], _average_precision_with(gold), resamples=resamples, seed=seed)

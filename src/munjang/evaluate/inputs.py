@@ -1,20 +1,36 @@
 """What a metric accepts: finite numbers, lists of equal length, labels of 0 and 1. Everything else is an `InputError` that says so.
 
-Comes in: whatever the caller holds (lists, arrays). Goes out: float64 or int64 arrays that the metrics need not check again.
+Comes in: whatever the caller holds (lists, arrays). Goes out: float64 or int64 arrays that the metrics need not check again. Rows with
+texts are told by the fields they have; tuples and data frames are refused, since nobody could tell which of their columns is which.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from dataclasses import MISSING, fields
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from munjang.errors import InputError
+from munjang.errors import InputError, UsageError
+from munjang.text.validate_texts import validate_items
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
+RowKind = TypeVar("RowKind")
+
+
+def typed_rows(rows: object, kind: type[RowKind], *, name: str) -> list[RowKind]:
+    """Return rows that have the fields of `kind`, a data class of `datasets.rows`."""
+    needed = [each.name for each in fields(cast(Any, kind)) if each.default is MISSING]
+    made = []
+    for number, row in enumerate(validate_items(rows, name=name, one=kind.__name__)):
+        if any(not hasattr(row, field) for field in needed):
+            wanted = f"{kind.__name__}({', '.join(needed)})"
+            raise UsageError(f"{name}[{number}] is a {type(row).__name__}, expected a {wanted} of munjang.evaluate.datasets")
+        made.append(cast("RowKind", row))
+    return made
 
 
 def numbers(values: ArrayLike, *, name: str) -> FloatArray:

@@ -16,7 +16,7 @@ from munjang.errors import InputError, shown
 from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_interval, of_mean
 from munjang.evaluate.classification import accuracy, macro_f1
 from munjang.evaluate.datasets.rows import LabelledPair
-from munjang.evaluate.inputs import same_length
+from munjang.evaluate.inputs import same_length, typed_rows
 from munjang.evaluate.result import jsonable
 from munjang.types import Scorer
 
@@ -40,6 +40,7 @@ def evaluate_nli(
     scorer: Scorer, pairs: Sequence[LabelledPair], *, labels: Sequence[str], resamples: int = RESAMPLES, seed: int = 0
 ) -> NliResult:
     """Return a cross-encoder's scores; `labels` names its outputs in order."""
+    pairs = typed_rows(pairs, LabelledPair, name="pairs")
     if not pairs:
         raise InputError("no pairs to evaluate")
     unknown = next((pair for pair in pairs if pair.label not in labels), None)

@@ -18,7 +18,7 @@ from munjang.errors import InputError, shown
 from munjang.evaluate.bootstrap import Interval, bootstrap_interval, by_rows, of_mean
 from munjang.evaluate.classification import average_precision, best_accuracy, best_f1, matthews
 from munjang.evaluate.datasets.rows import DIFFERENT, SAME, LabelledPair
-from munjang.evaluate.inputs import FloatArray, IntArray, binary, same_length
+from munjang.evaluate.inputs import FloatArray, IntArray, binary, same_length, typed_rows
 from munjang.evaluate.result import jsonable
 from munjang.evaluate.similarities import pair_similarities
 from munjang.evaluate.sts import METRICS, encode_sides
@@ -42,6 +42,7 @@ class PairsResult:
 
 def evaluate_pairs(encoder: Encoder, pairs: Sequence[LabelledPair], *, resamples: int = 1_000, seed: int = 0) -> PairsResult:
     """Return an encoder's scores on pairs labelled "1" (same) and "0" (different)."""
+    pairs = typed_rows(pairs, LabelledPair, name="pairs")
     labels = binary_labels(pairs)
     a, b = encode_sides(encoder, [pair.a for pair in pairs], [pair.b for pair in pairs])
     return score_pairs(a, b, labels, resamples=resamples, seed=seed)

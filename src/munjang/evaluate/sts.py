@@ -19,7 +19,7 @@ from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_intervals,
 from munjang.evaluate.classification import BestF1, best_f1
 from munjang.evaluate.correlation import pearson, ranks, spearman
 from munjang.evaluate.datasets.rows import ScoredPair
-from munjang.evaluate.inputs import FloatArray, numbers, same_length
+from munjang.evaluate.inputs import FloatArray, numbers, same_length, typed_rows
 from munjang.evaluate.result import jsonable
 from munjang.evaluate.similarities import pair_similarities
 from munjang.types import Encoder, Metric, Vectors
@@ -80,6 +80,7 @@ def evaluate_sts(
     seed: int = 0,
 ) -> StsResult:
     """Return an encoder's scores on pairs with gold scores, per genre where there are several."""
+    pairs = typed_rows(pairs, ScoredPair, name="pairs")
     if not pairs:
         raise InputError("no pairs to evaluate, expected at least two")
     a, b = encode_sides(encoder, [pair.a for pair in pairs], [pair.b for pair in pairs])

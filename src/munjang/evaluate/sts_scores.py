@@ -16,7 +16,7 @@ from munjang.errors import InputError
 from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_intervals, of_pearson, of_spearman
 from munjang.evaluate.correlation import pearson, spearman
 from munjang.evaluate.datasets.rows import ScoredPair
-from munjang.evaluate.inputs import numbers, same_length
+from munjang.evaluate.inputs import numbers, same_length, typed_rows
 from munjang.evaluate.rerank import relevance
 from munjang.evaluate.result import jsonable
 from munjang.types import Scorer
@@ -37,6 +37,7 @@ class CorrelationResult:
 
 def evaluate_sts_scores(scorer: Scorer, pairs: Sequence[ScoredPair], *, resamples: int = RESAMPLES, seed: int = 0) -> CorrelationResult:
     """Return a cross-encoder's correlations on pairs with gold scores; a model with several labels is refused."""
+    pairs = typed_rows(pairs, ScoredPair, name="pairs")
     if not pairs:
         raise InputError("no pairs to evaluate, expected at least two")
     scores = relevance(scorer, [(pair.a, pair.b) for pair in pairs])

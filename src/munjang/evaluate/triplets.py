@@ -14,6 +14,7 @@ import numpy as np
 from munjang.errors import InputError
 from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_interval, of_mean
 from munjang.evaluate.datasets.rows import Triplet
+from munjang.evaluate.inputs import typed_rows
 from munjang.evaluate.result import jsonable
 from munjang.evaluate.similarities import pair_similarities
 from munjang.evaluate.sts import METRICS
@@ -37,6 +38,7 @@ def evaluate_triplets(
     encoder: Encoder, triplets: Sequence[Triplet], *, margin: float = 0.0, resamples: int = RESAMPLES, seed: int = 0
 ) -> TripletsResult:
     """Return an encoder's accuracy; with a margin, the positive must be nearer by more than that."""
+    triplets = typed_rows(triplets, Triplet, name="triplets")
     if not triplets:
         raise InputError("no triplets to evaluate")
     n = len(triplets)

@@ -1,38 +1,66 @@
 """What people add → documents: an id, a clean text, metadata that JSON can hold.
 
-A record is a text, a mapping with "text" (and maybe "id" and "metadata"; other keys join the metadata), or a `Record` of a reader. Texts
-and the strings in metadata are put into NFC without NUL, so that a filter finds what looks the same. An id is never changed, only refused.
-A record without an id gets its content hash as one, so equal texts are one document.
+A record is a text, a mapping with "text" (and maybe "id" and "metadata"; other keys join the metadata), or a `Record` of a reader. Records
+come in a list, an iterator, a column of texts, or a data frame with the column "text", whose rows are such mappings. Texts and the strings
+in metadata are put into NFC without NUL, so that a filter finds what looks the same. An id is never changed, only refused. A record without
+an id gets its content hash as one, so equal texts are one document.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, datetime, time
 from typing import Any, TypeAlias
 
-from munjang.errors import InputError, TextError, shown
+import numpy as np
+
+from munjang.errors import InputError, TextError, UsageError, shown
 from munjang.library.checksums import content_hash
 from munjang.library.store import Document, Metadata
 from munjang.limits import LIMITS, Limits
+from munjang.text.column_choice import listed
+from munjang.text.data_frames import column_names, is_missing, is_table, series_rows, table_rows
 from munjang.text.records import Record
 from munjang.text.rows import BadLines
 from munjang.text.unicode import clean
+from munjang.text.validate_texts import validate_items
 
 Incoming: TypeAlias = str | Mapping[str, Any] | Record
+Records: TypeAlias = Iterable[Incoming] | Any
+"""Records one by one; or a data frame of pandas or polars, which are never imported and so cannot be named here."""
 
 MAX_DEPTH = 20
 
 
-def documents(records: Iterable[Incoming], *, limits: Limits = LIMITS, bad: BadLines | None = None) -> Iterator[Document]:
-    """Yield a document for each record; an error says which record it is. With `bad` such records are counted there and passed over.
+def documents(records: Records, *, limits: Limits = LIMITS, bad: BadLines | None = None) -> Iterator[Document]:
+    """Return a document for each record; an error says which record it is. With `bad` such records are counted there and passed over.
 
     >>> [each] = documents([{"id": 7, "text": "rain", "year": 2020}])
     >>> each.id, each.text, each.metadata
     ('7', 'rain', {'year': 2020})
     """
-    for number, record in enumerate(records, start=1):
-        where = record.where if isinstance(record, Record) else f"record {number:,}"
+    return _documents(_table_records(records) if is_table(records) else _listed_records(records), limits, bad)
+
+
+def _table_records(table: Any) -> Iterator[tuple[str, Incoming]]:
+    names = column_names(table)
+    if "text" not in names:
+        advice = 'call the column that holds the texts so: df.rename(columns={…: "text"})'
+        raise InputError(f'the {type(table).__name__} has {listed(names)}, expected a column "text"\n  {advice}')
+    return ((f"row {number:,} (from 0)", row) for number, row in enumerate(table_rows(table)))
+
+
+def _listed_records(records: object) -> Iterator[tuple[str, Any]]:
+    if isinstance(records, Record):
+        raise UsageError("records is one Record, expected a list of records\n  put it into a list")
+    items: Iterable[Any] = series_rows(records) or validate_items(records, name="records", one="record")
+    numbered = enumerate(items, start=1)
+    return ((record.where if isinstance(record, Record) else f"record {number:,}", record) for number, record in numbered)
+
+
+def _documents(records: Iterator[tuple[str, Incoming]], limits: Limits, bad: BadLines | None) -> Iterator[Document]:
+    for where, record in records:
         try:
             made = _document(record, limits)
         except (InputError, TextError) as error:
@@ -45,6 +73,11 @@ def documents(records: Iterable[Incoming], *, limits: Limits = LIMITS, bad: BadL
 
 def _document(record: Incoming, limits: Limits) -> Document:
     id, text, metadata = _parts(record)
+    if is_missing(text):
+        raise InputError('"text" is missing, expected a text\n  fill it, or leave the record out, such as with df.dropna(subset=["text"])')
+    if isinstance(id, float):
+        found = f"the id is {id:g} (float), expected a text or a whole number"
+        raise InputError(f'{found}\n  pandas makes floats of whole numbers where one is missing: df["id"].astype("Int64")')
     if not isinstance(text, str):
         raise InputError(f'"text" is a {type(text).__name__}, expected a text')
     text = clean(text, limits=limits)
@@ -116,8 +149,21 @@ def _cleaned(value: object, depth: int) -> Any:
         raise InputError(f"the metadata hold {shown(repr(value))}, expected whole numbers of at most 64 bits\n  write it as a text")
     if isinstance(value, float) and abs(value) < float("inf"):
         return float(value)
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if hasattr(type(value), "dtype") and hasattr(type(value), "tolist"):  # a number or an array of numpy
+        return _cleaned(_from_numpy(value), depth)
     if isinstance(value, list | tuple):
         return [_cleaned(each, depth + 1) for each in value]
     if isinstance(value, Mapping):
         return {_key(key): _cleaned(each, depth + 1) for key, each in value.items()}
-    raise InputError(f"the metadata hold {shown(repr(value))} ({type(value).__name__}), expected what JSON can hold")
+    found = f"the metadata hold {shown(repr(value))} ({type(value).__name__}), expected what JSON can hold"
+    raise InputError(f"{found}\n  make it a text or a number, or leave it out")
+
+
+def _from_numpy(value: Any) -> object:
+    """Return the Python value of a scalar or an array of numpy; times are texts, since numpy would make numbers of some."""
+    if value.dtype.kind not in "mM":
+        return value.tolist()
+    texts = np.datetime_as_string(value).tolist() if value.dtype.kind == "M" else value.astype(str).tolist()
+    return None if texts == "NaT" else texts

@@ -17,7 +17,7 @@ from munjang.errors import UsageError
 from munjang.library.adding import AddReport, Progress, add_documents, make_entries
 from munjang.library.fuse import Hybrid
 from munjang.library.hits import Hit
-from munjang.library.incoming import Incoming, documents, storable
+from munjang.library.incoming import Records, documents, storable
 from munjang.library.info import Info, info_of
 from munjang.library.liking import liked_vector
 from munjang.library.matrix import unit
@@ -33,6 +33,7 @@ from munjang.library.words import question_words, with_stems
 from munjang.text.korean import Analyser
 from munjang.text.rows import BadLines
 from munjang.text.unicode import clean
+from munjang.text.validate_texts import validate_ids, validate_text, validate_texts
 from munjang.types import Encoder, Scorer
 
 QUERY_CHARACTERS = 10_000
@@ -80,26 +81,27 @@ class Library:
             raise
         return cls(store, encoder, query_encoder=query_encoder, folder=folder, tuning=tuning or Tuning())
 
-    def add(self, records: Iterable[Incoming], *, progress: Progress | None = None, bad: BadLines | None = None) -> AddReport:
+    def add(self, records: Records, *, progress: Progress | None = None, bad: BadLines | None = None) -> AddReport:
         """Add records, or replace those whose id is known; what `progress` was told, and all when this returns, is on disk.
 
-        A record is a text, a mapping with "text" (and maybe "id", "metadata" and more), or a `Record`. Only new or changed texts are
-        encoded. A record that cannot be taken is an error; with `bad` it is counted there, and the others go on.
+        A record is a text, a mapping with "text" (and maybe "id", "metadata" and more), or a `Record`. A data frame of pandas or polars is
+        taken row by row: its columns "text" and "id", the others as metadata. Only new or changed texts are encoded. A record that cannot
+        be taken is an error; with `bad` it is counted there, and the others go on.
         """
         return self._write("add", documents(records, bad=bad), progress, must_exist=False)
 
-    def update(self, records: Iterable[Incoming], *, progress: Progress | None = None) -> AddReport:
+    def update(self, records: Records, *, progress: Progress | None = None) -> AddReport:
         """Replace documents that exist; an unknown id is refused before its batch is written."""
         return self._write("update", documents(records), progress, must_exist=True)
 
     def remove(self, ids: Iterable[str]) -> int:
         """Remove documents and return how many there were; unknown ids are passed over."""
         with self.store.writer("remove"):
-            return self.store.delete([id for id in ids if storable(id)])
+            return self.store.delete([id for id in validate_ids(ids) if storable(id)])
 
     def get(self, ids: Iterable[str]) -> list[Document]:
         """Return the documents with these ids, in this order, without those that do not exist."""
-        wanted = list(ids)
+        wanted = validate_ids(ids)
         found = self.store.get([id for id in wanted if storable(id)])
         return [found[id] for id in wanted if id in found]
 
@@ -129,6 +131,7 @@ class Library:
         """
         if query is None and (not like or rerank is not None):
             raise UsageError("there is no query, expected one, or documents to look near (like), which a re-ranker cannot read")
+        like, unlike = validate_ids(like, name="like"), validate_ids(unlike, name="unlike")
         request = _request(k, where, hybrid, rerank, rerank_share, exact, [*like, *unlike], min_score, explain, budget_seconds)
         if query is None:
             request = replace(request, hybrid=None)
@@ -155,7 +158,7 @@ class Library:
     ) -> list[list[Hit]]:
         """Return an answer for each query, as `search` would, but encoded and searched together; `budget_seconds` is for each."""
         request = _request(k, where, hybrid, rerank, rerank_share, exact, [], min_score, explain, budget_seconds)
-        texts = [_question(query) for query in queries]
+        texts = [_question(query) for query in validate_texts(queries, name="queries")]
         return self._find(self._queries(texts, request), texts, request) if texts else []
 
     def prepare(self) -> str:
@@ -196,6 +199,14 @@ class Library:
         with self.store.writer(f"reencode with {model_name(encoder)}"):
             self.store.put(entries(), settings=settings)
         self.encoder, self.query_encoder = encoder, query_encoder or encoder
+
+    def discard_new(self) -> bool:
+        """Close a library; remove it if opening it here made it, nothing was written since and nobody else has it open. Say whether it was.
+
+        For whoever makes a library for records that then turn out to be unusable.
+        """
+        self.close()
+        return self.store.discard_new()
 
     def close(self) -> None:
         """Let go of files; a second call does nothing."""
@@ -266,7 +277,7 @@ def _request(
 
 
 def _question(text: str) -> str:
-    text = clean(text)
+    text = clean(validate_text(text, name="query"))
     if not text.strip():
         raise UsageError("the query is empty, expected something to look for")
     return text

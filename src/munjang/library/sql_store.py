@@ -149,6 +149,10 @@ class SqlStore(Generic[Connection]):
         """Close the connections."""
         self._connections.close()
 
+    def discard_new(self) -> bool:
+        """Leave the library where it is: whether others have it open cannot be told."""
+        return False
+
     @contextmanager
     def _writing_with(self, connection: Connection) -> Iterator[None]:
         """Let this thread write with the connection inside the block."""

@@ -37,8 +37,12 @@ _TABLES = (
 _COLUMNS = "model, fingerprint, dimension, analyser, passage_characters, passage_overlap"
 
 
-def create(path: Path, settings: Settings) -> None:
-    """Give a file that does not exist, or is empty, its tables; leave a library as it is. The caller holds the writer's lock."""
+def create(path: Path, settings: Settings) -> bool:
+    """Give a file that does not exist, or is empty, its tables; leave a library as it is. The caller holds the writer's lock.
+
+    Returns whether there was no file before.
+    """
+    missing = not path.exists()
     fresh = not path.exists() or path.stat().st_size == 0
     if fresh:
         path.touch()
@@ -56,6 +60,7 @@ def create(path: Path, settings: Settings) -> None:
         connection.close()
     if fresh:
         sync(path.absolute().parent)
+    return missing
 
 
 def check_is_library(connection: sqlite3.Connection, path: Path) -> None:

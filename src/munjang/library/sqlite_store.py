@@ -6,12 +6,14 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from munjang.errors import InputError
+from munjang.errors import InputError, MunjangError
 from munjang.library import sqlite_read, sqlite_write
 from munjang.library.sql_store import SqlStore
 from munjang.library.sqlite_check import findings
+from munjang.library.sqlite_discard import remove_unused
 from munjang.library.sqlite_files import BUSY_SECONDS, Connections, open_connection, transaction, translated
 from munjang.library.sqlite_schema import check_is_library, create, read_settings, write_settings
 from munjang.library.sqlite_words import tidy_words
@@ -19,31 +21,42 @@ from munjang.library.store import Change, Entry, Settings
 from munjang.library.writer_lock import hold
 
 
+@dataclass(frozen=True)
+class Made:
+    """What opening a library has made besides its file."""
+
+    lock: Path | None
+    """The lock file, if there was none before."""
+
+
 class SqliteStore(SqlStore[sqlite3.Connection]):
     """Documents, passages and vectors in one SQLite file."""
 
     _connections: Connections
 
-    def __init__(self, path: Path, connections: Connections, uuid: str) -> None:
+    def __init__(self, path: Path, connections: Connections, uuid: str, *, made: Made | None = None) -> None:
         super().__init__(str(path), uuid, connections, sqlite_read)
         self._path = path
+        self._made = made
 
     @classmethod
     def open(cls, path: str | Path, *, create_with: Settings | None = None) -> SqliteStore:
         """Open a library file; make it when it does not exist and settings are given."""
-        path = Path(path)
+        path, made = Path(path), None
         if create_with is not None and _needs_creating(path):
             if not path.absolute().parent.is_dir():
                 raise InputError(f"{path}: there is no folder {path.absolute().parent}\n  make the folder first")
-            with hold(_lock_of(path), name=str(path), purpose="make", patience=BUSY_SECONDS):
-                create(path, create_with)
+            lock = _lock_of(path)
+            with_lock = not lock.exists()
+            with hold(lock, name=str(path), purpose="make", patience=BUSY_SECONDS):
+                made = Made(lock if with_lock else None) if create(path, create_with) else None
         if not path.is_file():
             raise InputError(f"{path}: there is no such library\n  make it with munjang add, or check the path")
         connections = Connections(path)
         with connections.reader() as connection:
             check_is_library(connection, path)
             uuid = str(connection.execute("SELECT uuid FROM settings").fetchone()[0])
-        return cls(path, connections, uuid)
+        return cls(path, connections, uuid, made=made)
 
     @property
     def path(self) -> Path:
@@ -88,6 +101,17 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
             sqlite_write.next_generation(connection, microseconds=_microseconds())
         self._connections.check_in_place()
         return count
+
+    def discard_new(self) -> bool:
+        """Remove the files of a library that was made by opening it here, unless something was written or others have it open."""
+        if self._made is None:
+            return False
+        self._connections.close()
+        try:
+            with hold(_lock_of(self._path), name=self.name, purpose="discard"):
+                return remove_unused(self._path, self.uuid, lock=self._made.lock)
+        except (MunjangError, OSError, sqlite3.Error):  # busy or damaged: what cannot be told to be unused stays
+            return False
 
     def check(self) -> list[str]:
         """Read everything and return what is wrong."""

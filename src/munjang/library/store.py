@@ -153,6 +153,10 @@ class Store(Protocol):
         """
         ...
 
+    def discard_new(self) -> bool:
+        """Remove a library that was made by opening it here, unless something was written since or others may have it open."""
+        ...
+
     def delete(self, ids: Sequence[str], /) -> int:
         """Drop these documents in one transaction and return how many of them existed."""
         ...

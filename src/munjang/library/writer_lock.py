@@ -1,7 +1,8 @@
 """One writer at a time, across threads and processes, with a name for whoever waits.
 
 A lock file beside the library is locked by the operating system, so a killed writer leaves no lock behind. It says who holds it and since
-when; what it says is for people, only the lock itself counts.
+when; what it says is for people, only the lock itself counts. Whoever holds it may remove it: those who wait then lock the file that is at
+its path by then, never one that is gone.
 """
 
 from __future__ import annotations
@@ -24,21 +25,41 @@ def hold(path: Path, *, name: str, purpose: str, patience: float = 0.0) -> Itera
 
     `name` is what is locked, `purpose` is told to others.
     """
+    handle = _held(path, name, time.monotonic() + patience)
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be opened for writing ({os.strerror(error.errno or 0)})") from None
-    try:
-        if not _locked(handle, patience):
-            raise Busy(f"{name}: {_holder(handle)} is writing\n  try again when that is done; searching works meanwhile")
         _sign(handle, purpose)
         yield
     finally:
         os.close(handle)
 
 
-def _locked(handle: int, patience: float) -> bool:
-    end = time.monotonic() + patience
+def _held(path: Path, name: str, end: float) -> int:
+    """Return the handle of the lock file at `path`, locked."""
+    while True:
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be opened for writing ({os.strerror(error.errno or 0)})") from None
+        try:
+            if not _locked(handle, end):
+                raise Busy(f"{name}: {_holder(handle)} is writing\n  try again when that is done; searching works meanwhile")
+            if _is_at(path, handle):
+                return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    """Say whether an open file is still the one at a path."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _locked(handle: int, end: float) -> bool:
     while True:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

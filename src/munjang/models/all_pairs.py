@@ -15,6 +15,7 @@ import numpy as np
 
 from munjang.errors import UsageError
 from munjang.models.samples import load_samples
+from munjang.text.validate_texts import validate_texts
 from munjang.types import Encoder, Scorer
 from munjang.vectors.topk import top_k
 
@@ -63,6 +64,7 @@ def time_all_pairs(
     clock: Callable[[], float] = time.perf_counter,
 ) -> AllPairs:
     """Measure both ways over `texts`; the cross-encoder scores random pairs for about `seconds`."""
+    texts = validate_texts(texts)
     n = len(texts)
     if n < 2:
         raise UsageError(f"{n} sentences have no pairs, expected two or more")

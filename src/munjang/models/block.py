@@ -12,7 +12,6 @@ import numpy as np
 
 from munjang.engine.open import Engine
 from munjang.models.encoded import Encoded, EncodeOptions, average_windows
-from munjang.models.given_texts import only_texts
 from munjang.models.long_text import fit
 from munjang.models.progress import Advance
 from munjang.text.batching import plan_batches
@@ -37,7 +36,7 @@ class BlockEncoder:
 
     def encode(self, texts: list[str], options: EncodeOptions, advance: Advance) -> Encoded:
         """Return the vector of each text; `advance` hears of every batch that is done."""
-        place = {text: number for number, text in enumerate(dict.fromkeys(only_texts(texts)))}
+        place = {text: number for number, text in enumerate(dict.fromkeys(texts))}
         index = np.fromiter((place[text] for text in texts), np.int64, len(texts))
         ids = self.token_ids([options.prompt + text for text in place] if options.prompt else list(place))
         pieces = fit(ids, self.tokenizer, limit=self.max_length, policy=options.long_text)

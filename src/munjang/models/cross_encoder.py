@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +31,7 @@ from munjang.models.registry import resolve_reranker
 from munjang.models.save import save_cross_folder
 from munjang.text.batching import plan_batches
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
+from munjang.text.validate_texts import validate_pairs, validate_text, validate_texts
 from munjang.types import Vectors
 
 ScoreKind = Literal["model", "logits", "sigmoid", "softmax"]
@@ -131,7 +132,7 @@ class CrossEncoder:
 
     def predict_with_report(self, pairs: Sequence[tuple[str, str]], /, *, score: ScoreKind = "model", progress: bool = False) -> Scored:
         """Score pairs and say which were cut; never warns."""
-        listed = _checked(pairs)
+        listed = validate_pairs(pairs)
         logits = np.zeros((len(listed), len(self.labels)), np.float32)
         cut: list[int] = []
         with progress_bar("score", len(listed), shown=progress) as advance:
@@ -153,25 +154,24 @@ class CrossEncoder:
         """
         if len(self.labels) != 1:
             raise UsageError(f"{self.name}: has {len(self.labels)} labels; ranking needs a model with one score")
-        if isinstance(documents, str):
-            raise UsageError("documents is one text, expected a list of texts")
+        query, texts = validate_text(query, name="query"), validate_texts(documents, name="documents")
         if k is not None and (not hasattr(k, "__index__") or k < 1):
             raise UsageError(f"k is {k!r}, expected a whole number, at least 1, or None for all documents")
         deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
         scores: list[float] = []
         cut: list[int] = []
-        for block in _steps(len(documents), deadline):
+        for block in _steps(len(texts), deadline):
             if deadline is not None and scores and time.monotonic() >= deadline:
                 break
-            pairs = [(query, documents[number]) for number in block]
+            pairs = [(query, texts[number]) for number in block]
             found = self.predict_with_report(pairs, progress=progress and deadline is None)
             cut += [block[number] for number in found.cut]
             scores += found.scores.tolist()
         if cut:
             self._warn_of_cut(len(cut), len(scores), in_python="the ranking's `cut` says which")
         order = sorted(range(len(scores)), key=lambda number: -scores[number])
-        ranked = [Ranked(number, scores[number], documents[number]) for number in order]
-        ranked += [Ranked(number, float("nan"), documents[number]) for number in range(len(scores), len(documents))]
+        ranked = [Ranked(number, scores[number], texts[number]) for number in order]
+        ranked += [Ranked(number, float("nan"), texts[number]) for number in range(len(scores), len(texts))]
         return Ranking(ranked[:k], len(scores), cut)
 
     def save(self, path: str | Path) -> None:
@@ -210,15 +210,6 @@ def fitted_pair(first: Sequence[int], second: Sequence[int], room: int) -> tuple
         return first, second
     kept = first[: max(room - min(len(second), FEWEST_DOCUMENT_TOKENS), 0)]
     return kept, second[: room - len(kept)]
-
-
-def _checked(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    listed = []
-    for number, pair in enumerate(pairs):
-        if isinstance(pair, str) or len(pair) != 2:
-            raise UsageError(f"pair {number} is not a pair of texts")
-        listed.append((pair[0], pair[1]))
-    return listed
 
 
 def _steps(count: int, deadline: float | None) -> Iterator[range]:

@@ -10,7 +10,7 @@ the batch. With compute="int8" rounding can fall on either side of a step, which
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -25,7 +25,6 @@ from munjang.errors import UsageError
 from munjang.limits import LIMITS
 from munjang.models.block import BlockEncoder
 from munjang.models.encoded import Encoded, EncodeOptions, TokenVectors, joined
-from munjang.models.given_texts import only_texts, several_texts
 from munjang.models.load_checks import check_compute, check_vocabulary, token_limit
 from munjang.models.long_text import LongText, TruncationWarning, fit
 from munjang.models.progress import Advance, progress_bar
@@ -33,6 +32,7 @@ from munjang.models.prompts import chosen_prompt, first_prompt
 from munjang.models.registry import resolve
 from munjang.models.save import save_folder
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
+from munjang.text.validate_texts import stream_texts, validate_texts
 from munjang.types import Floats, Precision
 from munjang.vectors.similarity import similarity, similarity_pairwise
 
@@ -166,7 +166,7 @@ class SentenceEncoder:
         options = self._options(prompt, prompt_name, long_text, precision, dimensions, normalize)
         if block < 1:
             raise UsageError(f"block={block}, expected 1 or more texts")
-        return (encoded.vectors for encoded in self._blocks(several_texts(texts), options, block, lambda _: None))
+        return (encoded.vectors for encoded in self._blocks(stream_texts(texts), options, block, lambda _: None))
 
     def encode_query(self, texts: str | Iterable[str], /) -> Floats:
         """Encode with the model's prompt for queries, if it has one."""
@@ -179,12 +179,11 @@ class SentenceEncoder:
     def count_tokens(self, texts: Iterable[str], /, *, prompt: str | None = None, prompt_name: str | None = None) -> list[int]:
         """Return how many tokens the model would read of each text, its prompt and special tokens included, if it had no limit."""
         before = chosen_prompt(self.folder, prompt=prompt, prompt_name=prompt_name) or ""
-        wanted = only_texts(list(several_texts(texts)))
-        return [len(ids) for ids in self._block_encoder.token_ids([before + text for text in wanted])]
+        return [len(ids) for ids in self._block_encoder.token_ids([before + text for text in validate_texts(texts)])]
 
     def encode_tokens(self, texts: Iterable[str], /) -> list[TokenVectors]:
         """Return every token's hidden state; texts beyond the limit are cut, and one TruncationWarning says how many."""
-        ids = list(self._block_encoder.token_ids(only_texts(list(several_texts(texts)))))
+        ids = list(self._block_encoder.token_ids(validate_texts(texts)))
         pieces = fit(ids, self.tokenizer, limit=self.max_length, policy="truncate")
         if pieces.too_long:
             self._warn_of_cut(len(pieces.too_long), len(ids), in_python="shorten them, or encode_tokens their parts")
@@ -230,9 +229,9 @@ class SentenceEncoder:
         return EncodeOptions(text, hidden, long_text, precision, dimensions, normalize)
 
     def _all(self, texts: Iterable[str], options: EncodeOptions, progress: bool) -> Encoded:
-        texts = several_texts(texts)
-        with progress_bar("encode", len(texts) if isinstance(texts, Sequence) else None, shown=progress) as advance:
-            return joined(list(self._blocks(texts, options, LIMITS.stream_texts, advance)), self.engine.dimension, options)
+        wanted = stream_texts(texts)
+        with progress_bar("encode", len(wanted) if isinstance(wanted, list) else None, shown=progress) as advance:
+            return joined(list(self._blocks(wanted, options, LIMITS.stream_texts, advance)), self.engine.dimension, options)
 
     def _blocks(self, texts: Iterable[str], options: EncodeOptions, block: int, advance: Advance) -> Iterator[Encoded]:
         waiting, encoder = iter(texts), self._block_encoder

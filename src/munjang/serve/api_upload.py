@@ -13,12 +13,15 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from munjang.errors import MunjangError, shown
+from munjang.library.incoming import documents
 from munjang.library.library import Library
+from munjang.library.store import Document
 from munjang.serve.call import Call, Operation, Reply
 from munjang.serve.jobs import Job
 from munjang.serve.library_json import added
 from munjang.serve.refusals import Refusal
 from munjang.serve.schemas.library import JobOut, UploadQuery
+from munjang.text.column_choice import OnGuess
 from munjang.text.readers import read_texts
 from munjang.text.records import Record
 
@@ -35,11 +38,16 @@ async def upload(call: Call, _body: None) -> Reply:
     assert path is not None
 
     def work(job: Job) -> dict[str, Any]:
+        guessed: dict[str, None] = {}
+
+        def records() -> Iterator[Record]:
+            return _records(path, asked, on_guess=lambda column: guessed.update({column: None}))
+
         with _named(path, asked.filename):
-            job.total = _count(_records(path, asked), job)
+            job.total = _count(documents(records()), job)
             library = _library(call, name)
-            report = library.add(_records(path, asked), progress=job.advance)
-        return added(library, report)
+            report = library.add(records(), progress=job.advance)
+        return {**added(library, report), "guessed_text_column": next(iter(guessed), None)}
 
     started = service.jobs.start("upload", name, work, clean_up=lambda: path.unlink(missing_ok=True))
     return Reply(started.as_json(), status=202)
@@ -57,7 +65,7 @@ async def stop(call: Call, _body: None) -> Reply:
     return Reply(found.as_json())
 
 
-def _records(path: Path, asked: UploadQuery) -> Iterator[Record]:
+def _records(path: Path, asked: UploadQuery, *, on_guess: OnGuess) -> Iterator[Record]:
     return read_texts(
         path,
         text_column=asked.text_column,
@@ -66,6 +74,7 @@ def _records(path: Path, asked: UploadQuery) -> Iterator[Record]:
         delimiter=asked.delimiter,
         header=asked.header,
         quoting=asked.quoting,
+        on_guess=on_guess,
     )
 
 
@@ -80,9 +89,10 @@ def _named(path: Path, filename: str) -> Iterator[None]:
         raise Refusal(error.http_status, str(error).replace(str(path), told).replace(path.name, told)) from error
 
 
-def _count(records: Iterator[Record], job: Job) -> int:
+def _count(found: Iterator[Document], job: Job) -> int:
+    """Return how many documents a file holds; one that cannot be taken is told before a library is made for it."""
     count = 0
-    for _ in records:
+    for _ in found:
         count += 1
         job.advance(0)
     if not count:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from munjang.errors import InputError, MissingExtra
-from munjang.text.records import missing_column
+from munjang.text.column_choice import missing_column
 from munjang.text.rows import Row
 
 _BATCH = 1_024

@@ -12,6 +12,7 @@ from typing import get_args
 
 from munjang.errors import InputError, UsageError
 from munjang.limits import LIMITS, Limits
+from munjang.text.column_choice import OnGuess, warn_of_guess
 from munjang.text.read_csv import csv_rows
 from munjang.text.read_json import json_rows, jsonl_rows
 from munjang.text.read_lines import check_encoding, decoded_lines, open_input, text_rows
@@ -92,8 +93,13 @@ def read_texts(
     bad: BadLines | None = None,
     limits: Limits = LIMITS,
     stdin: ByteStream | None = None,
+    on_guess: OnGuess = warn_of_guess,
 ) -> Iterator[Record]:
-    """Yield the texts of a file with their ids; options are those of `read_rows`, and which columns hold text and id."""
+    """Yield the texts of a file with their ids; options are those of `read_rows`, and which columns hold text and id.
+
+    A column that is not named is guessed from the first rows. `on_guess` is told of a text column that was chosen among several; without
+    it, that is a warning.
+    """
     rows = read_rows(
         path,
         format=format,
@@ -106,7 +112,7 @@ def read_texts(
         limits=limits,
         stdin=stdin,
     )
-    return records(rows, text_column=text_column, id_column=id_column, bad=bad)
+    return records(rows, text_column=text_column, id_column=id_column, bad=bad, on_guess=on_guess)
 
 
 def format_of(path: Path) -> Format:

@@ -21,6 +21,7 @@ import numpy as np
 from munjang.errors import InputError, UsageError
 from munjang.evaluate.rerank import relevance
 from munjang.evaluate.similarities import pair_similarities
+from munjang.text.validate_texts import validate_texts
 from munjang.train.bm25 import Bm25
 from munjang.train.durable import write_file
 from munjang.types import Encoder, Scorer
@@ -63,7 +64,7 @@ def sample_pairs(
 ) -> list[tuple[str, str]]:
     """Return pairs of different texts that are near each other, each pair once whichever way round, none of them `known` already."""
     chosen = options or SampleOptions()
-    unique = list(dict.fromkeys(texts))
+    unique = list(dict.fromkeys(validate_texts(texts)))
     if len(unique) < 2:
         raise InputError(f"{len(unique)} different text, expected two or more to make pairs of")
     if chosen.strategy != "bm25" and encoder is None:

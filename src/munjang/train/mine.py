@@ -20,6 +20,7 @@ import numpy as np
 
 from munjang.errors import InputError, UsageError
 from munjang.evaluate.datasets.rows import TextPair, Triplet
+from munjang.text.validate_texts import validate_texts
 from munjang.train.durable import write_file
 from munjang.types import Encoder
 from munjang.vectors.similarity import similarity_pairwise
@@ -68,7 +69,7 @@ def mine_negatives(
     chosen = options or MineOptions()
     if not pairs:
         raise InputError("no pairs to mine for")
-    texts = list(dict.fromkeys(corpus if corpus is not None else (pair.b for pair in pairs)))
+    texts = list(dict.fromkeys((pair.b for pair in pairs) if corpus is None else validate_texts(corpus, name="corpus")))
     if not texts:
         raise InputError("the corpus is empty, expected texts to choose negatives from")
     right: dict[str, set[str]] = {}

@@ -105,8 +105,8 @@ def _columns(path: Path | str, named: tuple[str, ...]) -> tuple[tuple[str, ...],
     if named:
         if len(named) < 2 or len(set(named)) < len(named):
             raise InputError(f"{Path(path).name}: columns {', '.join(named)}, expected the source's and one or more translations'")
-        numbered = all(name.isdigit() for name in named) and not set(named) <= set(seen.first)
-        absent = [name for name in named if not numbered and name not in seen.first]
+        numbered = all(name.isdigit() for name in named) and not set(named) <= {*seen.first, *seen.rare}
+        absent = [name for name in named if not numbered and name not in (*seen.first, *seen.rare)]
         if absent:
             there = ", ".join(shown(name, 30) for name in seen.first)
             raise InputError(f"{Path(path).name}: there is no column {shown(absent[0])}; columns are {there}")

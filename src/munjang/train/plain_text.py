@@ -7,17 +7,20 @@ which suits objectives over sentence vectors, and keeps long texts from being cu
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from munjang.errors import InputError, shown
+from munjang.text.column_choice import GuessedColumnWarning, choose_columns, sample_of, take_sample
 from munjang.text.readers import read_rows
-from munjang.text.records import guess_text_column
 from munjang.text.rows import BadLines, Row
 from munjang.train.row_filter import Wanted
 
 _END = re.compile(r"(?<=[.!?。！？…])[\"'”’)\]」』]*\s+|\n+")
+_NAME_WITH = "--text-column; munjang distill has --text-columns, a recipe has texts"
 SHORTEST = 2
 """Words of the shortest sentence that is kept when a text is cut: headings and numbers alone teach little."""
 
@@ -45,9 +48,10 @@ def read_plain_texts(
         raise InputError(f"{path}: no such file")
     made: dict[str, str] = {}
     count = 0
-    chosen = tuple(columns)
-    for row in read_rows(path, bad=bad):
-        chosen = chosen or (guess_text_column(row.values, where=row.where),)
+    rows = read_rows(path, bad=bad)
+    first = [] if columns else take_sample(rows)
+    chosen = tuple(columns) or _guessed(first)
+    for row in chain(first, rows):
         try:
             for text in _texts(row, chosen) if wanted(row.values, row.where) else ():
                 for part in split_sentences(text) if sentences else [text]:
@@ -69,6 +73,16 @@ def split_sentences(text: str) -> list[str]:
     parts = [part.strip() for part in _END.split(text)]
     kept = [part for part in parts if len(part.split()) >= SHORTEST]
     return kept or ([text.strip()] if text.strip() else [])
+
+
+def _guessed(first: Sequence[Row]) -> tuple[str, ...]:
+    """Return the column that holds the text, by the first rows; none of no rows."""
+    if not first:
+        return ()
+    choice = choose_columns(sample_of(first), where=first[0].source, name_with=_NAME_WITH)
+    if choice.guessed:
+        warnings.warn(GuessedColumnWarning(choice.text, in_python="columns", at_shell=_NAME_WITH), stacklevel=3)
+    return (choice.text,)
 
 
 def _texts(row: Row, columns: Sequence[str]) -> Iterator[str]:

@@ -79,9 +79,13 @@ def normalize(vectors: ArrayLike) -> Vectors:
 
 def as_rows(vectors: ArrayLike, name: str) -> Vectors:
     """Return the vectors as finite float32 rows, a single vector as one row; refuse any other shape."""
-    found = np.asarray(vectors)
+    try:
+        found = np.asarray(vectors)
+    except ValueError:  # rows of different lengths
+        raise UsageError(f"{name}: found rows of different lengths; expected numbers of shape (n, d) or (d,)") from None
     if found.ndim not in (1, 2) or found.dtype.kind not in "fiu":
-        raise UsageError(f"{name}: found shape {found.shape} of {found.dtype}; expected numbers of shape (n, d) or (d,)")
+        advice = "\n  texts become vectors with encode" if found.dtype.kind in "UO" else ""
+        raise UsageError(f"{name}: found shape {found.shape} of {found.dtype}; expected numbers of shape (n, d) or (d,){advice}")
     rows_ND = np.ascontiguousarray(np.atleast_2d(found), dtype=np.float32)
     if not _all_finite(rows_ND):
         bad = int(np.flatnonzero(~np.isfinite(rows_ND).all(axis=1))[0])

@@ -77,7 +77,7 @@ def test_settings_that_cannot_be_are_refused(options: dict[str, Any], words: str
 
 
 def test_one_text_instead_of_a_list_is_refused() -> None:
-    with pytest.raises(UsageError, match="texts is one str, expected a list of texts"):
+    with pytest.raises(UsageError, match="texts is one text, expected a list of texts"):
         fit_topics("rain and snow", vectors=np.ones((13, 4)))
 
 

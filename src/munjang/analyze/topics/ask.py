@@ -20,6 +20,7 @@ from munjang.analyze.topics.reduce import unit_rows
 from munjang.analyze.topics.topic_words import words_of
 from munjang.errors import UsageError
 from munjang.text.tagging import Tagger, tagger
+from munjang.text.validate_texts import validate_texts
 from munjang.types import Encoder, Floats, Ints, Vectors
 from munjang.vectors.similarity import as_rows
 
@@ -37,6 +38,7 @@ class Assigned:
 
 def assign_topics(model: TopicModel, texts: Sequence[str], *, vectors: ArrayLike | None = None, encoder: Encoder | None = None) -> Assigned:
     """Return the topic of each text; a text that the model was fitted on has the topic it had then."""
+    texts = validate_texts(texts)
     vectors_ND = checked_vectors(model, texts, vectors, encoder)
     component_N, score_N = nearest(model.assigner, model.assigner.features(vectors_ND))
     # An encoder may round a text's vector differently in other company; a known text keeps what was found first.
@@ -62,6 +64,7 @@ def topic_distribution(model: TopicModel, texts: Sequence[str], *, by: Tagger | 
 
     Every run of `window` words is compared with every topic's words; a text may be about several topics.
     """
+    texts = validate_texts(texts)
     weights_KV = topic_weights(model)
     unit_KV = weights_KV / np.maximum(np.linalg.norm(weights_KV, axis=1, keepdims=True), 1e-12)
     shares = np.zeros((len(texts), len(unit_KV)))
@@ -81,7 +84,7 @@ def checked_vectors(model: TopicModel, texts: Sequence[str], vectors: ArrayLike 
     if vectors is None:
         if encoder is None:
             raise UsageError("neither vectors nor an encoder was handed in, expected one of them")
-        vectors = encoder.encode(list(texts))
+        vectors = encoder.encode(texts)
     rows_ND = as_rows(vectors, "vectors") if len(texts) else np.zeros((0, dimension_of(model)), dtype=np.float32)
     if len(rows_ND) != len(texts):
         raise UsageError(f"vectors has {len(rows_ND):,} rows for {len(texts):,} texts, expected one row for each text")

@@ -28,6 +28,7 @@ from munjang.analyze.topics.topic_words import bag_of
 from munjang.errors import InputError, UsageError
 from munjang.text.tagging import Tagger, tagger
 from munjang.text.unicode import clean
+from munjang.text.validate_texts import validate_texts
 from munjang.types import Encoder, Ints, Vectors
 from munjang.vectors.similarity import as_rows
 
@@ -47,7 +48,7 @@ def fit_topics(
 
     `by` splits texts into words; without it, the best tagger there is.
     """
-    settings = settings or TopicSettings()
+    settings, texts = settings or TopicSettings(), validate_texts(texts)
     first_U, same_N = different(texts)
     vectors_UD = vectors_for(texts, first_U, vectors, encoder)
     chosen = by or tagger()
@@ -70,9 +71,7 @@ def fit_topics(
 
 def different(texts: Sequence[str]) -> tuple[Ints, Ints]:
     """Return the rows where a text stands first, and for each row the place of its text among those."""
-    if isinstance(texts, str):
-        raise UsageError("texts is one str, expected a list of texts")
-    if not len(texts):
+    if not texts:
         raise InputError("there is no text, expected at least one document")
     places: dict[str, int] = {}
     first: list[int] = []

@@ -23,6 +23,7 @@ from munjang.analyze.topics.prototypes import Prototypes, nearest
 from munjang.analyze.topics.reduce import unit_rows
 from munjang.analyze.topics.topic_words import bag_of
 from munjang.text.tagging import Tagger, tagger
+from munjang.text.validate_texts import validate_texts
 from munjang.types import Encoder, Ints, Vectors
 
 
@@ -35,6 +36,7 @@ def update_topics(
     by: Tagger | None = None,
 ) -> TopicModel:
     """Return the model with these documents added; the rows of the new ones follow those of the old ones."""
+    texts = validate_texts(texts)
     first_U, same_N = different(texts)
     vectors_ND = checked_vectors(model, texts, vectors, encoder)
     rows_NR = model.assigner.features(vectors_ND[first_U])[same_N]

@@ -1,7 +1,8 @@
 """A file's first lines → the layout it is written in, and the reason in words.
 
-Looks at the separator, the header and the first row; never at the whole file. What it cannot tell it refuses, naming the columns that it
-saw and the option that says more. Reading the rows is `read.py`'s.
+Looks at the separator, the header and the first rows; never at the whole file. Objects may lack keys, so the keys of a JSON file are those
+that half of its first objects have. What it cannot tell it refuses, naming the columns that it saw and the option that says more. Reading
+the rows is `read.py`'s.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import csv
 import difflib
 import io
 import itertools
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +21,7 @@ from munjang.errors import InputError, UsageError, shown
 from munjang.evaluate.datasets.layouts import BY_NAME, LAYOUTS, ROLES, SYNONYMS, Layout, is_number
 from munjang.evaluate.datasets.opened import file_kind, first_bytes
 from munjang.evaluate.datasets.rows import NLI_LABELS, Kind
+from munjang.text.column_choice import take_sample
 from munjang.text.read_lines import refuse_utf16
 from munjang.text.readers import read_rows
 from munjang.text.rows import BadLines
@@ -29,7 +32,7 @@ _PEEK_RECORDS = 20
 
 @dataclass(frozen=True)
 class Peek:
-    """The first record of a file and one after it: `first` may be a header, and is one in JSON and Parquet (the keys).
+    """The first record of a file and one after it: `first` may be a header, and is one in JSON and Parquet (the usual keys).
 
     `second` is the next record that is as wide as the first, so that a broken one does not hide the layout; else the very next.
     """
@@ -37,6 +40,8 @@ class Peek:
     shape: str
     first: tuple[str, ...]
     second: tuple[str, ...]
+    rare: tuple[str, ...] = ()
+    """Keys that fewer than half of the first objects have: not guessed from, but they can be named."""
 
 
 def peek(path: str | Path) -> Peek:
@@ -44,7 +49,7 @@ def peek(path: str | Path) -> Peek:
     kind = file_kind(path)
     if kind in ("json", "jsonl", "ndjson", "parquet"):
         broken = BadLines()  # reading names them, or skips them
-        found = [row.values for row in itertools.islice(read_rows(path, bad=broken), 1)]
+        found = [flat(row.values) for row in take_sample(read_rows(path, bad=broken))]
         if broken.count and not found:
             raise InputError(broken.first[0])
         return _keys("jsonl" if kind == "ndjson" else kind, found, path)
@@ -92,7 +97,7 @@ def with_columns(path: str | Path, kind: Kind, columns: Mapping[str, str | int])
     if unknown or missing:
         raise UsageError(f"columns for {', '.join(columns)}, expected {', '.join(ROLES[kind])}")
     numbered = all(isinstance(column, int) for column in columns.values())
-    absent = [str(column) for column in columns.values() if not numbered and column not in seen.first]
+    absent = [str(column) for column in columns.values() if not numbered and column not in (*seen.first, *seen.rare)]
     if absent:
         raise InputError(f"{Path(path).name}: no column {shown(absent[0])}; there are {_listed(seen.first)}")
     return replace(_plain_layout(kind, columns), header=not numbered, quoting=seen.shape != "tab")
@@ -113,11 +118,15 @@ def flat(item: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _keys(shape: str, items: list[Any], path: str | Path) -> Peek:
+def _keys(shape: str, items: list[dict[str, Any]], path: str | Path) -> Peek:
+    """Return the keys that half of the objects have, and the values of the first object that has them all, or most of them."""
     if not items:
         raise InputError(f"{Path(path).name}: empty, expected rows")
-    first = flat(items[0])
-    return Peek(shape, tuple(map(str, first)), tuple("" if value is None else str(value) for value in first.values()))
+    counts = Counter(key for item in items for key in item)
+    keys = [key for key, count in counts.items() if 2 * count >= len(items)]
+    fullest = max(items, key=lambda item: sum(key in item for key in keys))
+    values = tuple("" if fullest.get(key) is None else str(fullest[key]) for key in keys)
+    return Peek(shape, tuple(keys), values, tuple(key for key in counts if key not in keys))
 
 
 def _fits(layout: Layout, seen: Peek) -> bool:

@@ -22,6 +22,7 @@ from munjang.engine.weights import SINGLE
 from munjang.errors import UsageError
 from munjang.models.compress.parts import ModelParts, read_parts, save_tensors, write_parts
 from munjang.models.sentence_encoder import SentenceEncoder
+from munjang.text.validate_texts import validate_texts
 from munjang.types import Vectors
 
 FITTED = 10_000
@@ -59,7 +60,7 @@ def fit_projection(vectors_ND: Vectors, *, dimension: int, center: bool = False)
 
 def reduce_dimension(folder: Path, target: Path, texts: Sequence[str], *, dimension: int, center: bool = False) -> float:
     """Write `folder`'s model to `target` with shorter vectors; return the share of their squared length that is left."""
-    parts = read_parts(folder)
+    texts, parts = validate_texts(texts), read_parts(folder)
     projection = fit_projection(sample_vectors(SentenceEncoder.load(folder), texts), dimension=dimension, center=center)
     with with_projection(parts, projection) as shorter:
         write_parts(shorter, target)

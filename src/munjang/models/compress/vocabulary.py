@@ -26,6 +26,7 @@ from munjang.models.compress.cut_tokenizer import algorithm_of, cut_tokenizer, p
 from munjang.models.compress.parts import ModelParts, read_parts, write_parts
 from munjang.text.scripts import named_scripts
 from munjang.text.tokenizer import Tokenizer
+from munjang.text.validate_texts import validate_texts
 from munjang.types import Ints
 
 BLOCK = 4_096
@@ -86,7 +87,7 @@ def prune_vocabulary(folder: Path, target: Path, texts: Sequence[str], *, option
 
 def prune_parts(parts: ModelParts, texts: Sequence[str], *, options: PruneOptions) -> tuple[ModelParts, Pruned]:
     """Return the parts with a smaller vocabulary, and what was done."""
-    scripts = named_scripts(options.scripts)
+    scripts, texts = named_scripts(options.scripts), validate_texts(texts)
     if not texts:
         raise UsageError("no texts to prune the vocabulary to; give the texts that the model will read, or some like them")
     algorithm = algorithm_of(parts.tokenizer)
