@@ -39,6 +39,12 @@ def test_a_prefix_is_part_of_its_noun_and_a_suffix_is_no_noun():
     assert next(noun_runs(["미성년자"])) == [[NounPart("미성년", stands_alone=True), NounPart("자", stands_alone=False)]]
     assert runs("근로자들") == [["근로자"]]
     assert runs("사회적기업") == [["사회"], ["기업"]]
+    assert runs("법률상 지역별") == [["법률"], ["지역"]]
+
+
+def test_a_particle_that_was_taken_for_a_noun_is_part_of_no_compound():
+    pytest.importorskip("kiwipiepy")
+    assert runs("도로가") == [["도로"]]
 
 
 def test_a_foreign_word_is_a_run_of_its_own():

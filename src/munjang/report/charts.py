@@ -16,6 +16,7 @@ from munjang.types import Language
 
 WIDTH, HEIGHT = 640, 240
 LEFT, RIGHT, TOP, BOTTOM = 56, 12, 12, 34
+_HALO = "paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round"  # names stay readable on curves
 COLOURS = ("#2563eb", "#d97706", "#059669", "#db2777")
 
 
@@ -127,7 +128,7 @@ def _legend(names: Sequence[str]) -> str:
         y = TOP + 8 + 15 * index
         colour = COLOURS[index % len(COLOURS)]
         parts.append(f'<rect x="{WIDTH - 170}" y="{y - 8}" width="10" height="10" fill="{colour}"/>')
-        parts.append(f'<text x="{WIDTH - 155}" y="{y + 1}">{escape(name)}</text>')
+        parts.append(f'<text x="{WIDTH - 155}" y="{y + 1}" style="{_HALO}">{escape(name)}</text>')
     return "".join(parts)
 
 

@@ -24,7 +24,8 @@ MAX_WORD_CHARACTERS = 50
 """Longer runs without a space are no words: keys, addresses, noise."""
 
 _COMPOUND = frozenset(("NNG", "NNP", "XSN"))  # what a Korean compound is made of
-_LOOSE_SUFFIXES = frozenset(("들", "적"))
+_LOOSE_SUFFIXES = frozenset(("들", "적", "상", "별", "당", "씩", "째", "하", "님", "이", "끼리", "가량", "짜리"))  # make no other noun
+_PARTICLES = frozenset("가이은는을를도의만로와과에")  # an analyser may take one for a noun: 도로가
 _VERB_MAKERS = ("XSV", "XSA", "XSM", "E", "VV", "VA", "VX")
 
 
@@ -46,7 +47,7 @@ class NounPart(NamedTuple):
 def noun_runs(texts: Iterable[str], *, by: Tagger | None = None) -> Iterator[list[list[NounPart]]]:
     """Yield the nouns of each text in runs: nouns and suffixes that touch, as in a compound, are one run; a prefix is part of its noun.
 
-    Foreign words count and are runs of their own; stop words, plurals (들) and adjectives (적) end a run and are left out.
+    Foreign words count and are runs of their own; stop words and suffixes that make no other noun (들, 적, 상, 별) end a run.
 
     >>> from munjang.text.tagging import tagger
     >>> [part.text for run in next(noun_runs(["The rain of Seoul"], by=tagger("plain"))) for part in run]
@@ -59,9 +60,10 @@ def noun_runs(texts: Iterable[str], *, by: Tagger | None = None) -> Iterator[lis
         end = -1  # where the run that may go on ends
         for place, morpheme in enumerate(morphemes):
             part = _noun_part(text, morphemes, place)
-            if part is None:
+            touches = morpheme.tag in _COMPOUND and morpheme.start - _prefix(morphemes, place) == end
+            if part is None or (touches and morpheme.tag != "XSN" and part.text in _PARTICLES):
                 end = end if morpheme.tag == "XPN" else -1
-            elif morpheme.tag in _COMPOUND and morpheme.start - _prefix(morphemes, place) == end:
+            elif touches:
                 runs[-1].append(part)
                 end = morpheme.end
             elif part.stands_alone:

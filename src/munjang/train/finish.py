@@ -138,7 +138,7 @@ def _save(recipe: Recipe, outcome: Outcome, language: Language) -> TrainResult:
     result = _result(output, outcome, spread)
     facts = _facts(recipe, outcome, result)
     title = Message(Word.TRAINING_OF, name=output.name)
-    sizes: list[tuple[Word, object]] = [(Word.DIMENSION, facts.dimension), (Word.POOLING, facts.pooling)]
+    sizes: list[tuple[Word, object]] = [(Word.DIMENSION, f"{facts.dimension:,}"), (Word.POOLING, facts.pooling)]
     shape = [(Word.LABELS, ", ".join(facts.labels))] if is_cross else sizes
     listed = [(Word.BASE, facts.base), *shape, *((Word.SETTING, line) for line in facts.settings)]
     named = [(Message(word), value) for word, value in listed]
