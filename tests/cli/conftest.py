@@ -34,6 +34,7 @@ class _Stdin(io.TextIOWrapper):
 @pytest.fixture
 def munjang(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
     monkeypatch.delenv("COLUMNS", raising=False)  # some test runners set it, and tables would fold
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")  # a Korean locale makes Korean reports
 
     def call(*arguments: str | Path, stdin: str = "") -> Outcome:
         monkeypatch.setattr("sys.stdin", _Stdin(io.BytesIO(stdin.encode()), encoding="utf-8"))

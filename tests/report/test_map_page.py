@@ -71,7 +71,7 @@ def test_no_points_and_wrong_places():
 
 def test_keywords_are_marked_where_they_stand():
     each = Marked("1", "비 <b>rain</b> rain", [("rain", 0.5)], [(5, 9, 0.5), (14, 18, 0.5)])
-    html = keywords_page([each, Marked("2", "", [], [])], title="Keywords", lead="")
+    html = keywords_page([each, Marked("2", "", [], [])])
     assert "비 &lt;b&gt;<mark" in html
     assert html.count("rain</mark>") == 2
     assert "no keywords" in html

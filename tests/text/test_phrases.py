@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from munjang.text.phrases import end_in_nouns, noun_phrases, nouns, sentences
+from munjang.text.phrases import NounPart, end_in_nouns, noun_phrases, noun_runs, sentences
 from munjang.text.tagging import Morpheme, tagger
 from munjang.text.unicode import clean
 
@@ -20,7 +20,36 @@ def phrases(text: str, **options) -> list[str]:
 def test_korean_phrases_lose_particles_and_leave_out_verbs():
     pytest.importorskip("kiwipiepy")
     assert phrases(BILL) == ["국회의원", "수당", "법률", "AI반도체산업", "경제적 지원", "지원"]
-    assert [span.text for span in next(nouns(["달리는 자동차를 보았다"]))] == ["자동차"]
+
+
+def runs(text: str) -> list[list[str]]:
+    return [[part.text for part in run] for run in next(noun_runs([text]))]
+
+
+def test_nouns_that_touch_are_one_run_and_particles_and_verbs_are_left_out():
+    pytest.importorskip("kiwipiepy")
+    assert runs("달리는 자동차를 보았다") == [["자동차"]]
+    assert runs("부가가치세를 낸다") == [["부가", "가치세"]]
+    assert runs("대통령 선거") == [["대통령"], ["선거"]]
+
+
+def test_a_prefix_is_part_of_its_noun_and_a_suffix_is_no_noun():
+    pytest.importorskip("kiwipiepy")
+    assert runs("비정규직의 임금") == [["비정규직"], ["임금"]]
+    assert next(noun_runs(["미성년자"])) == [[NounPart("미성년", stands_alone=True), NounPart("자", stands_alone=False)]]
+    assert runs("근로자들") == [["근로자"]]
+    assert runs("사회적기업") == [["사회"], ["기업"]]
+    assert runs("법률상 지역별") == [["법률"], ["지역"]]
+
+
+def test_a_particle_that_was_taken_for_a_noun_is_part_of_no_compound():
+    pytest.importorskip("kiwipiepy")
+    assert runs("도로가") == [["도로"]]
+
+
+def test_a_foreign_word_is_a_run_of_its_own():
+    pytest.importorskip("kiwipiepy")
+    assert runs("AI산업을") == [["AI"], ["산업"]]
 
 
 def test_a_phrase_has_as_many_words_as_asked_for():

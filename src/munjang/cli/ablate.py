@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from munjang.cli.data_options import ScaleOption
-from munjang.cli.options import JsonOption, ModelOption, examples, new_app
+from munjang.cli.options import JsonOption, LanguageOption, ModelOption, examples, new_app, report_language
 from munjang.cli.show import emit, note, print_table
 from munjang.errors import UsageError
 
@@ -37,6 +37,7 @@ def ablate(
     steps: Annotated[int | None, typer.Option(min=1, help="Stop each run after so many steps.")] = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Rows of a step.")] = 16,
     learning_rate: Annotated[float, typer.Option(help="The highest learning rate of a run.")] = 2e-5,
+    language: LanguageOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare poolings, objectives and concatenations, as the paper's Table 6 does.
@@ -70,7 +71,7 @@ def ablate(
         concatenations=() if only == "pooling" else CONCATENATIONS,
     )
     ablation = run_ablation(plan, said=note)
-    ablation.write(output)
+    ablation.write(output, language=report_language(language))
     if as_json:
         emit(ablation.to_json())
         return

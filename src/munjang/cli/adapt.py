@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from munjang.cli.data_options import ScaleOption, SkipBadOption
-from munjang.cli.options import JsonOption, ModelOption, examples, new_app
+from munjang.cli.options import JsonOption, LanguageOption, ModelOption, examples, new_app, report_language
 from munjang.cli.show import emit, print_facts, print_table
 from munjang.errors import UsageError
 
@@ -56,6 +56,7 @@ def adapt(
     evaluate_every: Annotated[int | None, typer.Option(min=1, help="Measure every so many steps and keep the best weights.")] = None,
     checkpoint_every: Annotated[int, typer.Option(min=1, help="Steps between checkpoints.")] = 500,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")] = False,
+    language: LanguageOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a model at home in a domain, from plain text alone.
@@ -94,7 +95,7 @@ def adapt(
         dev=tuple(DataSource(path=str(file), label_range=scale) for file in dev or ()),
     )
     with Live() as live:
-        made = adapt_model(plan, resume=resume, progress=live)
+        made = adapt_model(plan, resume=resume, progress=live, language=report_language(language))
     if made.result.is_first:
         _show(made, as_json=as_json)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from munjang.cli.options import JsonOption, examples, new_app
+from munjang.cli.options import JsonOption, LanguageOption, examples, new_app, report_language
 from munjang.cli.show import emit, print_facts, print_table
 from munjang.errors import UsageError, shown
 
@@ -68,6 +68,7 @@ def distill(
     checkpoint_every: Annotated[int, typer.Option(min=1, help="Save a checkpoint every so many steps.")] = 500,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For the order of rows and whatever is random.")] = 42,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted distillation stopped.")] = False,
+    language: LanguageOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Teach a student a teacher's vectors.
@@ -113,7 +114,7 @@ def distill(
         ),
     )
     with Lines() as lines:
-        result = run_distillation(options, resume=resume, progress=lines)
+        result = run_distillation(options, resume=resume, progress=lines, language=report_language(language))
     if result.training.is_first:
         _show(result, as_json=as_json)
 

@@ -8,17 +8,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from munjang.cli.options import JsonOption, ModelOption, OutputOption, examples, new_app
+from munjang.cli.options import JsonOption, LanguageOption, ModelOption, OutputOption, examples, new_app, report_language
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.cli.similar import in_words, sentence
 from munjang.errors import UsageError
+from munjang.report.words import Word, say
 
 if TYPE_CHECKING:
     from munjang.models.inspect import Inspection, TokenComparison
+    from munjang.types import Language
 
 FIRST_NUMBERS = 8
 PAIRS_SHOWN = 10
-TOKEN_COLUMNS = ("#", "token", "id", "segment", "position", "mask", "characters", "pooled")
+TOKEN_COLUMNS = (Word.TOKEN, Word.TOKEN_ID, Word.SEGMENT, Word.POSITION, Word.MASK, Word.CHARACTERS, Word.POOLED)
+LAYER_COLUMNS = (Word.LAYER_OUTPUT, Word.SHAPE, Word.MEAN_NORM)
+PAIR_COLUMNS = (Word.FIRST, Word.SECOND, Word.COSINE, Word.ADDS)
+_LAYERS = {
+    "token vectors": Word.TOKEN_VECTORS,
+    "embeddings": Word.EMBEDDINGS,
+    "layer norm": Word.LAYER_NORM,
+    "normalize": Word.NORMALIZE,
+    "cut": Word.CUT,
+}
+_NUMBERED_LAYERS = (("layer ", Word.LAYER, "number"), ("pooling ", Word.POOLING_LAYER, "modes"), ("dense ", Word.DENSE_LAYER, "activation"))
 
 app = new_app()
 
@@ -33,6 +45,7 @@ def inspect(
     first: Annotated[str, typer.Argument(metavar="SENTENCE", help='A sentence; "-" is standard input.')],
     second: Annotated[str | None, typer.Argument(metavar="SENTENCE", help="Another, to compare with token by token.")] = None,
     output: OutputOption = None,
+    language: LanguageOption = None,
     model: ModelOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -45,39 +58,40 @@ def inspect(
 
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{output}: expected a name that ends in .html")
-    encoder = SentenceEncoder.load(model)
+    encoder, spoken = SentenceEncoder.load(model), report_language(language)
     if second is None:
         found = inspect_text(encoder, sentence(first))
         _warn_if_cut(found)
-        _show_one(found, encoder.name, output=output, as_json=as_json)
+        _show_one(found, encoder.name, output=output, language=spoken, as_json=as_json)
         return
     if first == second == "-":
         raise UsageError('"-" can stand for one of the two sentences, not for both')
     compared = compare_tokens(encoder, sentence(first), sentence(second))
     _warn_if_cut(compared.first)
     _warn_if_cut(compared.second)
-    _show_two(compared, encoder.name, output=output, as_json=as_json)
+    _show_two(compared, encoder.name, output=output, language=spoken, as_json=as_json)
 
 
-def _show_one(found: Inspection, model: str, *, output: Path | None, as_json: bool) -> None:
+def _show_one(found: Inspection, model: str, *, output: Path | None, language: Language, as_json: bool) -> None:
     from munjang.cli.inspect_page import inspection_page
 
     if output is not None:
-        _write(output, inspection_page(found, model=model))
+        _write(output, inspection_page(found, model=model, language=language))
     if as_json:
         emit({"model": model, **inspection_json(found)})
     elif output is None:
-        print_table(TOKEN_COLUMNS, token_rows(found), right=("#", "id", "segment", "position", "mask", "characters"))
-        print_table(("output", "shape", "mean norm"), layer_rows(found), right=("mean norm",))
+        tokens, layers = token_head(), [say(word) for word in LAYER_COLUMNS]
+        print_table(tokens, token_rows(found), right=(tokens[0], *tokens[2:-1]))
+        print_table(layers, layer_rows(found), right=layers[-1:])
         print_facts(vector_facts(found))
 
 
-def _show_two(compared: TokenComparison, model: str, *, output: Path | None, as_json: bool) -> None:
+def _show_two(compared: TokenComparison, model: str, *, output: Path | None, language: Language, as_json: bool) -> None:
     from munjang.cli.heat import print_heat
     from munjang.cli.inspect_page import comparison_page
 
     if output is not None:
-        _write(output, comparison_page(compared, model=model))
+        _write(output, comparison_page(compared, model=model, language=language))
     if as_json:
         emit({"model": model, **comparison_json(compared)})
     elif output is None:
@@ -85,11 +99,17 @@ def _show_two(compared: TokenComparison, model: str, *, output: Path | None, as_
         print(f"score {compared.score:.4f}  {in_words(compared.score)}\n")
         print("cosine of every token with every token")
         print_heat(compared.cosine_NM, rows, columns)
-        print_table(("first", "second", "cosine", "adds to the score"), pair_rows(compared), right=("cosine", "adds to the score"))
+        head = [say(word) for word in PAIR_COLUMNS]
+        print_table(head, pair_rows(compared), right=head[2:])
         print(sum_sentence(compared))
 
 
-def token_rows(found: Inspection) -> list[tuple[str, ...]]:
+def token_head(language: Language = "en") -> list[str]:
+    """Return the columns of the table of tokens; all but the token and the last are numbers."""
+    return ["#", *(say(word, language) for word in TOKEN_COLUMNS)]
+
+
+def token_rows(found: Inspection, language: Language = "en") -> list[tuple[str, ...]]:
     """Return the table of tokens, as text."""
     return [
         (
@@ -100,26 +120,45 @@ def token_rows(found: Inspection) -> list[tuple[str, ...]]:
             str(token.position),
             str(token.mask),
             "" if token.special else f"{token.start}-{token.end}",
-            "yes" if token.pooled else "no",
+            say(Word.YES if token.pooled else Word.NO, language),
         )
         for place, token in enumerate(found.tokens)
     ]
 
 
-def layer_rows(found: Inspection) -> list[tuple[str, ...]]:
+def layer_rows(found: Inspection, language: Language = "en") -> list[tuple[str, ...]]:
     """Return the table of layers, as text."""
     return [
-        (layer.name, " x ".join(str(size) for size in layer.shape), "" if layer.mean_norm is None else f"{layer.mean_norm:.4f}")
+        (
+            layer_name(layer.name, language),
+            " x ".join(str(size) for size in layer.shape),
+            "" if layer.mean_norm is None else f"{layer.mean_norm:.4f}",
+        )
         for layer in found.layers
     ]
 
 
-def vector_facts(found: Inspection) -> list[tuple[str, str]]:
+def layer_name(name: str, language: Language) -> str:
+    """Return the name of a layer in a language.
+
+    >>> layer_name("layer 3", "ko"), layer_name("pooling (mean)", "ko")
+    ('3층', '풀링 (mean)')
+    """
+    if name in _LAYERS:
+        return say(_LAYERS[name], language)
+    for start, word, key in _NUMBERED_LAYERS:
+        if name.startswith(start):
+            return say(word, language, **{key: name.removeprefix(start).strip("()")})
+    return name
+
+
+def vector_facts(found: Inspection, language: Language = "en") -> list[tuple[str, str]]:
     """Return what there is to say about the sentence vector."""
     import numpy as np
 
     numbers = ", ".join(f"{value:.4f}" for value in found.vector[:FIRST_NUMBERS])
-    return [("vector", f"{len(found.vector)} numbers, norm {np.linalg.norm(found.vector):.4f}"), ("begins", f"{numbers}, …")]
+    size = say(Word.VECTOR_SIZE, language, count=len(found.vector), norm=float(np.linalg.norm(found.vector)))
+    return [(say(Word.VECTOR, language), size), (say(Word.VECTOR_BEGINS, language), f"{numbers}, …")]
 
 
 def pair_rows(compared: TokenComparison) -> list[tuple[str, ...]]:
@@ -137,12 +176,11 @@ def pair_rows(compared: TokenComparison) -> list[tuple[str, ...]]:
     return rows
 
 
-def sum_sentence(compared: TokenComparison) -> str:
+def sum_sentence(compared: TokenComparison, language: Language = "en") -> str:
     """Say how the pairs relate to the score."""
     if compared.contribution_NM is None:
-        return "This model's vector is no weighted sum of its tokens, so the score cannot be split exactly; best partners are shown."
-    total = compared.contribution_NM.sum()
-    return f"All {compared.contribution_NM.size:,} pairs together add up to {total:.4f}, the score."
+        return say(Word.NO_SHARES, language)
+    return say(Word.ADDS_UP, language, count=compared.contribution_NM.size, total=float(compared.contribution_NM.sum()))
 
 
 def inspection_json(found: Inspection) -> dict[str, Any]:

@@ -2,40 +2,50 @@
 
 from __future__ import annotations
 
-from munjang.cli.inspect import TOKEN_COLUMNS, layer_rows, pair_rows, sum_sentence, token_rows, vector_facts
+from munjang.cli.inspect import LAYER_COLUMNS, PAIR_COLUMNS, layer_rows, pair_rows, sum_sentence, token_head, token_rows, vector_facts
 from munjang.cli.similar import in_words
 from munjang.models.inspect import Inspection, TokenComparison
 from munjang.report.heatmap import heatmap_svg
 from munjang.report.page import page, section, table, text, wide
+from munjang.report.words import Word, say
+from munjang.types import Language
 
-FOOTER = "Made by munjang inspect"
 
-
-def inspection_page(found: Inspection, *, model: str) -> str:
+def inspection_page(found: Inspection, *, model: str, language: Language = "en") -> str:
     """Return a page about one sentence."""
-    return page(found.text, _about(found), lead=f"Model {model}", footer=FOOTER)
+    lead, footer = say(Word.MODEL, language, model=model), say(Word.INSPECT_FOOTER, language)
+    return page(found.text, _about(found, language), lead=lead, footer=footer, language=language)
 
 
-def comparison_page(compared: TokenComparison, *, model: str) -> str:
+def comparison_page(compared: TokenComparison, *, model: str, language: Language = "en") -> str:
     """Return a page about two sentences, with the heat maps first."""
     rows, columns = ([token.text for token in one.tokens] for one in (compared.first, compared.second))
-    cosine = heatmap_svg(compared.cosine_NM, rows, columns, title="Cosine of every token with every token")
-    sections = [section("Cosine of every token with every token", wide(cosine))]
+    cosines = say(Word.TOKEN_COSINES, language)
+    sections = [section(cosines, wide(heatmap_svg(compared.cosine_NM, rows, columns, title=cosines)))]
     if compared.contribution_NM is not None:
-        shares = heatmap_svg(compared.contribution_NM * 100, rows, columns, title="What every pair adds to the score, in hundredths")
-        sections.append(section("What every pair adds to the score, in hundredths", wide(shares)))
-    pairs = table(("first", "second", "cosine", "adds to the score"), pair_rows(compared), numbers=("cosine", "adds to the score"))
-    sections.append(section("The pairs that carry it", wide(pairs) + text(sum_sentence(compared))))
+        shares = say(Word.TOKEN_SHARES, language)
+        sections.append(section(shares, wide(heatmap_svg(compared.contribution_NM * 100, rows, columns, title=shares))))
+    head = [say(word, language) for word in PAIR_COLUMNS]
+    pairs = table(head, pair_rows(compared), numbers=head[2:])
+    sections.append(section(say(Word.TOKEN_PAIRS, language), wide(pairs) + text(sum_sentence(compared, language))))
     for one in (compared.first, compared.second):
-        sections += _about(one, prefix=f"{one.text}: ")
-    lead = f"{compared.first.text} · {compared.second.text} · score {compared.score:.4f}, {in_words(compared.score)} · model {model}"
-    return page("Two sentences, token by token", sections, lead=lead, footer=FOOTER)
+        sections += _about(one, language, prefix=f"{one.text}: ")
+    lead = say(
+        Word.INSPECT_LEAD,
+        language,
+        first=compared.first.text,
+        second=compared.second.text,
+        score=compared.score,
+        in_words=in_words(compared.score, language),
+        model=model,
+    )
+    return page(say(Word.INSPECT_TITLE, language), sections, lead=lead, footer=say(Word.INSPECT_FOOTER, language), language=language)
 
 
-def _about(found: Inspection, *, prefix: str = "") -> list[str]:
-    facts = "".join(text(f"{name}: {value}") for name, value in vector_facts(found))
-    numbers = ("#", "id", "segment", "position", "mask", "characters")
+def _about(found: Inspection, language: Language, *, prefix: str = "") -> list[str]:
+    facts = "".join(text(f"{name}: {value}") for name, value in vector_facts(found, language))
+    tokens, layers = token_head(language), [say(word, language) for word in LAYER_COLUMNS]
     return [
-        section(f"{prefix}tokens", table(TOKEN_COLUMNS, token_rows(found), numbers=numbers)),
-        section(f"{prefix}layers", table(("output", "shape", "mean norm"), layer_rows(found), numbers=("mean norm",)) + facts),
+        section(prefix + say(Word.TOKENS, language), table(tokens, token_rows(found, language), numbers=(tokens[0], *tokens[2:-1]))),
+        section(prefix + say(Word.LAYERS, language), table(layers, layer_rows(found, language), numbers=layers[-1:]) + facts),
     ]

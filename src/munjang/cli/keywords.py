@@ -14,6 +14,7 @@ from munjang.cli.options import (
     EncodingOption,
     FormatOption,
     JsonOption,
+    LanguageOption,
     ModelOption,
     NoQuotingOption,
     OutputOption,
@@ -21,6 +22,7 @@ from munjang.cli.options import (
     TextsArgument,
     examples,
     new_app,
+    report_language,
 )
 from munjang.cli.row_files import Columns, TextRow, check_rows_output, write_rows
 from munjang.cli.show import console, emit, one_line, print_facts, print_table
@@ -29,6 +31,7 @@ from munjang.errors import UsageError
 
 if TYPE_CHECKING:
     from munjang.analyze.keywords import Keyword
+    from munjang.types import Language
 
     Found = Sequence[tuple[TextRow, tuple[Keyword, ...]]]
 
@@ -56,6 +59,7 @@ def keywords(
     min_frequency: Annotated[int, typer.Option(min=1, help="How often a phrase must stand in all texts together.")] = 1,
     highlight: Annotated[bool, typer.Option("--highlight", help="Print the texts with their keywords marked.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page with the keywords marked in their texts.")] = None,
+    language: LanguageOption = None,
     output: OutputOption = None,
     analyser: AnalyserOption = None,
     user_word: UserWordOption = None,
@@ -95,7 +99,7 @@ def keywords(
     texts, encoder = [row.text for row in rows], load_watched(model, compute=compute)
     vectors = encoder.encode(texts)  # apart from the phrases, so that a note on long texts counts texts
     found = list(zip(rows, extract_keywords(texts, encoder, options=options, vectors=vectors, by=by), strict=True))
-    _write(found, output, html)
+    _write(found, output, html, report_language(language))
     if as_json:  # places count in the text as it was read by the model
         emit([{**row.facts(), "text": clean(row.text), "keywords": [_facts(word) for word in words]} for row, words in found])
         return
@@ -112,7 +116,7 @@ def _facts(word: Keyword) -> dict[str, object]:
     return {"text": word.text, "score": round(word.score, 6), "places": [list(place) for place in word.places]}
 
 
-def _write(found: Found, output: Path | None, html: Path | None) -> None:
+def _write(found: Found, output: Path | None, html: Path | None, language: Language) -> None:
     if output is not None:
         listed = [(row, rank, word) for row, words in found for rank, word in enumerate(words, start=1)]
         write_rows(output, [{"row": r.name(), "rank": rank, "keyword": w.text, "score": round(w.score, 6)} for r, rank, w in listed])
@@ -122,7 +126,7 @@ def _write(found: Found, output: Path | None, html: Path | None) -> None:
         from munjang.whole_file import write_whole
 
         marked = [Marked(row.name(), clean(row.text), [(word.text, word.score) for word in words], _places(words)) for row, words in found]
-        write_whole(html, keywords_page(marked, title="Keywords", lead=f"{len(found):,} texts"))
+        write_whole(html, keywords_page(marked, language=language))
 
 
 def _places(words: Sequence[Keyword]) -> list[tuple[int, int, float]]:

@@ -14,12 +14,14 @@ from munjang.cli.options import (
     EncodingOption,
     FormatOption,
     JsonOption,
+    LanguageOption,
     ModelOption,
     NoQuotingOption,
     TextColumnOption,
     TextsArgument,
     examples,
     new_app,
+    report_language,
 )
 from munjang.cli.row_files import Columns, TextRow
 from munjang.cli.show import emit, print_facts
@@ -28,7 +30,7 @@ from munjang.errors import InputError, UsageError, shown
 
 if TYPE_CHECKING:
     from munjang.analyze.clusters import ClusterOptions
-    from munjang.types import Vectors
+    from munjang.types import Language, Vectors
 
 app = new_app()
 
@@ -57,6 +59,7 @@ def draw(
     ] = "auto",
     seed: Annotated[int, typer.Option(min=0, help="Where chance starts; the same seed gives the same map.")] = 0,
     title: Annotated[str | None, typer.Option(help="The page's title; without it, the file's name.")] = None,
+    language: LanguageOption = None,
     analyser: AnalyserOption = None,
     user_word: UserWordOption = None,
     model: ModelOption = None,
@@ -76,6 +79,7 @@ def draw(
     from munjang.analyze.layout import lay_out
     from munjang.cli.collection import encoder_for, need_encoder, read_collection, vectors_of
     from munjang.report.map_page import MapPoint, map_page
+    from munjang.report.words import Word, say
     from munjang.text.unicode import clean
     from munjang.vectors.similarity import normalize
     from munjang.whole_file import write_whole
@@ -84,6 +88,7 @@ def draw(
         raise UsageError(f"{output}: expected a name that ends in .html")
     if colour is None and method != "communities":
         need_sklearn("clustering")
+    spoken = report_language(language)
     read = [read_collection(file, Columns(text_column, id_column, format, encoding, no_quoting))]
     rows = read[0].rows
     if colour is not None:
@@ -91,13 +96,15 @@ def draw(
     vectors = normalize(vectors_of(read, encoder_for(read, model, compute=compute) if need_encoder(read) else None)[0])
     if colour is None:
         options = ClusterOptions(method=method, k=k, threshold=threshold, min_size=min_size, seed=seed)
-        groups = _clusters(vectors, rows, options, analyser, user_word or ())
+        groups = _clusters(vectors, rows, options, analyser, user_word or (), spoken)
     else:
         groups = [_value(row.values.get(colour)) for row in rows]
     points = [MapPoint(row.name(), clean(row.text), group) for row, group in zip(rows, groups, strict=True)]
-    heading = title or ("Map" if file == "-" else Path(file).name)
-    lead = f"{len(rows):,} texts, coloured by {'cluster' if colour is None else colour}"
-    write_whole(output, map_page(lay_out(vectors, method=layout, seed=seed), points, title=heading, lead=lead))
+    heading = title or (say(Word.MAP, spoken) if file == "-" else Path(file).name)
+    word = Word.MAP_LEAD_CLUSTERS if colour is None else Word.MAP_LEAD_COLUMN
+    lead = say(word, spoken, count=len(rows), column=colour or "")
+    places = lay_out(vectors, method=layout, seed=seed)
+    write_whole(output, map_page(places, points, title=heading, lead=lead, language=spoken))
     found = len({group for group in groups if group is not None})
     if as_json:
         emit({"texts": len(rows), "groups": found, "output": str(output)})
@@ -106,16 +113,17 @@ def draw(
 
 
 def _clusters(
-    vectors: Vectors, rows: Sequence[TextRow], options: ClusterOptions, analyser: str | None, words: Sequence[str]
+    vectors: Vectors, rows: Sequence[TextRow], options: ClusterOptions, analyser: str | None, words: Sequence[str], language: Language
 ) -> list[str | None]:
     """Return each row's cluster, named by its key phrases."""
     from munjang.analyze.cluster_names import cluster_phrases
     from munjang.analyze.clusters import cluster
+    from munjang.report.words import Word, say
     from munjang.text.tagging import tagger
 
     labels = cluster(vectors, options).labels_N.tolist()
     names = cluster_phrases([row.text for row in rows], labels, top=3, by=tagger(analyser, user_words=words))
-    written = {label: ", ".join(phrases) or f"cluster {label}" for label, phrases in names.items()}
+    written = {label: ", ".join(phrases) or say(Word.CLUSTER, language, number=label) for label, phrases in names.items()}
     repeated = len(set(written.values())) < len(written)
     return [None if label < 0 else f"{label} {written[label]}" if repeated else written[label] for label in labels]
 

@@ -16,23 +16,26 @@ from munjang.cli.options import (
     EncodingOption,
     FormatOption,
     JsonOption,
+    LanguageOption,
     ModelOption,
     NoQuotingOption,
     OutputOption,
     TextColumnOption,
     examples,
     new_app,
+    report_language,
 )
 from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts
 from munjang.errors import InputError, UsageError
+from munjang.report.words import Word, say
 
 if TYPE_CHECKING:
     from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.text.rows import Format
-    from munjang.types import Floats, Metric
+    from munjang.types import Floats, Language, Metric
 
-WORDS = ((0.9, "nearly the same"), (0.7, "much alike"), (0.5, "related"), (0.3, "loosely related"))
+WORDS = ((0.9, Word.NEARLY_THE_SAME), (0.7, Word.MUCH_ALIKE), (0.5, Word.RELATED), (0.3, Word.LOOSELY_RELATED))
 """Rough words for a cosine; where the lines lie differs from model to model, which `munjang calibrate` measures."""
 
 SHOWN_CELLS = 2_500
@@ -61,6 +64,7 @@ def similar(
         typer.Option(help="How vectors are compared; distances are negative, so that more is nearer. Without it, as the model says."),
     ] = None,
     output: OutputOption = None,
+    language: LanguageOption = None,
     model: ModelOption = None,
     text_column: TextColumnOption = None,
     format: FormatOption = None,
@@ -81,7 +85,8 @@ def similar(
         columns = rows if b is None else _texts(b, text_column, format, encoding, no_quoting=no_quoting)
         if len(rows) * len(columns) > MAX_CELLS:
             raise UsageError(f"{len(rows):,} x {len(columns):,} scores are more than {MAX_CELLS:,}\n  give smaller files")
-        _matrix(SentenceEncoder.load(model, compute=compute), rows, columns, metric=metric, output=output, as_json=as_json)
+        encoder, spoken = SentenceEncoder.load(model, compute=compute), report_language(language)
+        _matrix(encoder, rows, columns, metric=metric, output=output, language=spoken, as_json=as_json)
     elif b is None:
         raise UsageError("one sentence given, expected two\n  two files are compared with --matrix FILE FILE")
     elif output is not None:
@@ -90,13 +95,13 @@ def similar(
         _pair(SentenceEncoder.load(model, compute=compute), a, b, metric=metric, as_json=as_json)
 
 
-def in_words(score: float) -> str:
+def in_words(score: float, language: Language = "en") -> str:
     """Return rough words for a cosine.
 
     >>> in_words(0.83)
     'much alike'
     """
-    return next((words for least, words in WORDS if score >= least), "hardly related")
+    return say(next((word for least, word in WORDS if score >= least), Word.HARDLY_RELATED), language)
 
 
 def sentence(argument: str) -> str:
@@ -124,7 +129,14 @@ def _pair(encoder: SentenceEncoder, a: str, b: str, *, metric: Metric | None, as
 
 
 def _matrix(
-    encoder: SentenceEncoder, rows: list[str], columns: list[str], *, metric: Metric | None, output: Path | None, as_json: bool
+    encoder: SentenceEncoder,
+    rows: list[str],
+    columns: list[str],
+    *,
+    metric: Metric | None,
+    output: Path | None,
+    language: Language,
+    as_json: bool,
 ) -> None:
     from munjang.vectors.similarity import similarity
 
@@ -132,7 +144,7 @@ def _matrix(
     v_MD = u_ND if columns is rows else encoder.encode(columns, progress=True)
     scores_NM = similarity(u_ND, v_MD, metric=metric or encoder.folder.similarity)
     if output is not None:
-        _write(scores_NM, rows, columns, output, model=encoder.name)
+        _write(scores_NM, rows, columns, output, model=encoder.name, language=language)
         facts = {"rows": len(rows), "columns": len(columns), "model": encoder.name, "output": str(output)}
         emit(facts) if as_json else print_facts([(name, str(value)) for name, value in facts.items()])
     elif as_json:
@@ -157,12 +169,12 @@ def _print(scores_NM: Floats, rows: list[str], columns: list[str]) -> None:
     print_heat(scores_NM, rows, numbers)
 
 
-def _write(scores_NM: Floats, rows: list[str], columns: list[str], output: Path, *, model: str) -> None:
+def _write(scores_NM: Floats, rows: list[str], columns: list[str], output: Path, *, model: str, language: Language) -> None:
     from munjang.report.heatmap import heatmap_svg
     from munjang.report.page import page, section, wide
     from munjang.whole_file import whole_file, write_whole
 
-    title = f"Similarity of {len(rows)} x {len(columns)} texts"
+    title = say(Word.SIMILARITY_OF, language, rows=len(rows), columns=len(columns))
     suffix = output.suffix.lower()
     if suffix == ".npy":
         import numpy as np
@@ -177,7 +189,8 @@ def _write(scores_NM: Floats, rows: list[str], columns: list[str], output: Path,
         write_whole(output, text.getvalue())
     else:
         svg = heatmap_svg(scores_NM, rows, columns, title=title)
-        whole = page(title, [section("Scores", wide(svg))], lead=f"Model {model}", footer="Made by munjang similar --matrix")
+        lead, footer = say(Word.MODEL, language, model=model), say(Word.SIMILAR_FOOTER, language)
+        whole = page(title, [section(say(Word.SCORES_OF_TEXTS, language), wide(svg))], lead=lead, footer=footer, language=language)
         write_whole(output, svg if suffix == ".svg" else whole)
 
 

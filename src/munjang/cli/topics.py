@@ -18,11 +18,13 @@ from munjang.cli.options import (
     EncodingOption,
     FormatOption,
     JsonOption,
+    LanguageOption,
     ModelOption,
     NoQuotingOption,
     TextColumnOption,
     TextsArgument,
     examples,
+    report_language,
 )
 from munjang.cli.row_files import Columns
 from munjang.cli.topics_files import IdColumnOption, VectorsOption
@@ -77,6 +79,7 @@ def fit(
     time_column: Annotated[str | None, typer.Option(help="The column that holds a date, a year or a number.")] = None,
     class_column: Annotated[str | None, typer.Option(help="The column that holds a class of each text.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a report to this file.")] = None,
+    language: LanguageOption = None,
     seed: Annotated[int, typer.Option(help="Another seed gives other random starts.")] = 0,
     vectors: VectorsOption = None,
     model: ModelOption = None,
@@ -98,6 +101,7 @@ def fit(
     from munjang.cli.collection import read_collection
     from munjang.cli.topics_files import column_values, vectors_or_encoder
     from munjang.cli.topics_show import show_model, write_report
+    from munjang.report.words import Word, say
 
     if html is not None and html.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{html}: expected a name that ends in .html")
@@ -124,7 +128,9 @@ def fit(
     if output is not None:
         save_topics(found, output)
     if html is not None:
-        write_report(found, html, f"Topics of {Path(file).name}", over_time=over_time, per_class=per_class)
+        spoken = report_language(language)
+        title = say(Word.TOPICS_OF, spoken, file=Path(file).name)
+        write_report(found, html, title, over_time=over_time, per_class=per_class, language=spoken)
     show_model(
         found,
         as_json=as_json,

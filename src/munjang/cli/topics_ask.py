@@ -13,12 +13,14 @@ from munjang.cli.options import (
     EncodingOption,
     FormatOption,
     JsonOption,
+    LanguageOption,
     ModelOption,
     NoQuotingOption,
     OutputOption,
     TextColumnOption,
     TextsArgument,
     examples,
+    report_language,
 )
 from munjang.cli.row_files import Columns
 from munjang.cli.topics_files import FolderArgument, IdColumnOption, VectorsOption
@@ -120,16 +122,19 @@ def find(
 def report(
     folder: FolderArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="The .html file to write.")],
-    title: Annotated[str, typer.Option(help="The page's title.")] = "Topics",
+    title: Annotated[str | None, typer.Option(help="The page's title; without it, Topics in the report's language.")] = None,
+    language: LanguageOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write the HTML report of saved topics: map, words, typical documents, hierarchy."""
     from munjang.analyze.topics.saving import load_topics
     from munjang.cli.show import emit
     from munjang.cli.topics_show import write_report
+    from munjang.report.words import Word, say
 
     model = load_topics(folder)
-    write_report(model, output, title)
+    spoken = report_language(language)
+    write_report(model, output, title or say(Word.TOPICS, spoken), language=spoken)
     emit({"output": str(output), "topics": len(model.topics)}) if as_json else print(output)
 
 
@@ -138,4 +143,4 @@ def register(app: typer.Typer) -> None:
     app.command(epilog=examples("munjang topics show model/", "munjang topics show model/ 3 --json"))(show)
     app.command(epilog=examples("munjang topics assign model/ more.csv -o assigned.csv"))(assign)
     app.command(epilog=examples('munjang topics find model/ "public transport"'))(find)
-    app.command(epilog=examples("munjang topics report model/ -o topics.html"))(report)
+    app.command(epilog=examples("munjang topics report model/ -o topics.html --language ko"))(report)

@@ -11,6 +11,7 @@ from munjang.cli.show import emit, note, print_facts, print_table
 if TYPE_CHECKING:
     from munjang.analyze.topics.model import Topic, TopicModel
     from munjang.analyze.topics.trends import Slices
+    from munjang.types import Language
 
 
 def model_facts(model: TopicModel, **more: Any) -> dict[str, Any]:
@@ -68,34 +69,51 @@ def show_topic(model: TopicModel, topic: Topic, *, as_json: bool) -> None:
     print_table(["row", "typical documents"], ([str(row + 1), model.documents.excerpts[row]] for row in topic.documents), right=["row"])
 
 
-def write_report(model: TopicModel, path: Path, title: str, *, over_time: Slices | None = None, per_class: Slices | None = None) -> None:
+def write_report(
+    model: TopicModel,
+    path: Path,
+    title: str,
+    *,
+    over_time: Slices | None = None,
+    per_class: Slices | None = None,
+    language: Language = "en",
+) -> None:
     """Write the HTML report."""
     from munjang.report.topics_page import topics_page
+    from munjang.report.words import Word, say
     from munjang.whole_file import write_whole
 
-    views, joins = _views(model), _joins(model)
     facts = [
-        ("documents", f"{len(model.documents):,}"),
-        ("topics", f"{len(model.topics):,}"),
-        ("outliers", f"{model.outliers:,} ({model.outliers / len(model.documents):.1%})"),
-        ("coherence (NPMI)", f"{model.coherence:.3f}"),
-        ("diversity", f"{model.diversity:.3f}"),
-        ("method", model.settings.method),
+        (Word.NUMBER_OF_DOCUMENTS, f"{len(model.documents):,}"),
+        (Word.NUMBER_OF_TOPICS, f"{len(model.topics):,}"),
+        (Word.OUTLIERS, f"{model.outliers:,} ({model.outliers / len(model.documents):.1%})"),
+        (Word.COHERENCE_NPMI, f"{model.coherence:.3f}"),
+        (Word.DIVERSITY, f"{model.diversity:.3f}"),
+        (Word.METHOD, model.settings.method),
     ]
-    written = topics_page(title, views, facts=facts, joins=joins, over_time=_slices(model, over_time), per_class=_slices(model, per_class))
+    written = topics_page(
+        title,
+        _views(model, language),
+        facts=[(say(word, language), value) for word, value in facts],
+        joins=_joins(model),
+        over_time=_slices(model, over_time),
+        per_class=_slices(model, per_class),
+        language=language,
+    )
     write_whole(path, written)
     note(f"{path}: written")
 
 
-def _views(model: TopicModel) -> list[Any]:
+def _views(model: TopicModel, language: Language) -> list[Any]:
     from munjang.analyze.topics.layout import topic_places
     from munjang.report.topics_view import TopicView
+    from munjang.report.words import Word, say
 
     places = topic_places(model)
     return [
         TopicView(
             topic.id,
-            topic.name,
+            topic.name if topic.words or topic.id in model.names else say(Word.TOPIC_WITHOUT_WORDS, language, id=topic.id),
             topic.words,
             topic.size,
             [model.documents.excerpts[row] for row in topic.documents],

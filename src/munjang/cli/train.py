@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from munjang.cli.options import JsonOption, examples, new_app
+from munjang.cli.options import JsonOption, LanguageOption, examples, new_app, report_language
 from munjang.cli.show import emit, print_facts
 from munjang.errors import UsageError, shown
 
@@ -28,6 +28,7 @@ def train(
     model: Annotated[str | None, typer.Option("--model", "-m", help="The model to start from; wins over the recipe.")] = None,
     change: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one value of the recipe.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted training stopped.")] = False,
+    language: LanguageOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Train a model by a recipe.
@@ -52,7 +53,7 @@ def train(
         overrides["model.scratch"] = None
     made = read_recipe(recipe, overrides=overrides)
     with Live() as live:
-        result = run(made, resume=resume, progress=live)
+        result = run(made, resume=resume, progress=live, language=report_language(language))
     if not result.is_first:
         return
     if as_json:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Literal, cast
+from typing import cast
 
 from munjang.errors import DamagedFile
-
-Language = Literal["ko", "en"]
+from munjang.types import Language
 
 _COLUMNS = ("id", "language", "subject", "text")
 

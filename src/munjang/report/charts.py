@@ -11,8 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from munjang.report.words import Word, say
+from munjang.types import Language
+
 WIDTH, HEIGHT = 640, 240
 LEFT, RIGHT, TOP, BOTTOM = 56, 12, 12, 34
+_HALO = "paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round"  # names stay readable on curves
 COLOURS = ("#2563eb", "#d97706", "#059669", "#db2777")
 
 
@@ -33,13 +37,13 @@ class Bars:
     values: Sequence[float]
 
 
-def line_chart(lines: Sequence[Line], *, title: str, x_title: str, y_title: str, points: int = 600) -> str:
+def line_chart(lines: Sequence[Line], *, title: str, x_title: str, y_title: str, points: int = 600, language: Language = "en") -> str:
     """Return curves over a common pair of axes; a curve of more than `points` points is averaged in steps."""
     thinned = [_thinned(line, points) for line in lines]
     xs = [x for line in thinned for x in line.x]
     ys = [y for line in thinned for y in line.y]
     if not xs:
-        return _frame(title, '<text x="50%" y="50%" text-anchor="middle">nothing measured</text>')
+        return _frame(title, f'<text x="50%" y="50%" text-anchor="middle">{escape(say(Word.NOTHING_MEASURED, language))}</text>')
     x_range, y_range = _range(xs), _range(ys)
     body = [_axes(x_range, y_range, x_title, y_title)]
     for index, line in enumerate(thinned):
@@ -53,12 +57,14 @@ def line_chart(lines: Sequence[Line], *, title: str, x_title: str, y_title: str,
     return _frame(title, "".join(body))
 
 
-def histogram(groups: Sequence[Bars], *, title: str, x_title: str, bounds: tuple[float, float], bins: int = 40) -> str:
+def histogram(
+    groups: Sequence[Bars], *, title: str, x_title: str, bounds: tuple[float, float], bins: int = 40, language: Language = "en"
+) -> str:
     """Return histograms over the same bins; heights are shares of each group, so that groups of unlike size compare."""
     low, high = bounds
     shares = [_shares(group.values, low, high, bins) for group in groups]
     top = max((share for group in shares for share in group), default=0.0) or 1.0
-    body = [_axes((low, high), (0.0, top), x_title, "share")]
+    body = [_axes((low, high), (0.0, top), x_title, say(Word.SHARE, language))]
     for index, group in enumerate(shares):
         colour = COLOURS[index % len(COLOURS)]
         for place, share in enumerate(group):
@@ -122,7 +128,7 @@ def _legend(names: Sequence[str]) -> str:
         y = TOP + 8 + 15 * index
         colour = COLOURS[index % len(COLOURS)]
         parts.append(f'<rect x="{WIDTH - 170}" y="{y - 8}" width="10" height="10" fill="{colour}"/>')
-        parts.append(f'<text x="{WIDTH - 155}" y="{y + 1}">{escape(name)}</text>')
+        parts.append(f'<text x="{WIDTH - 155}" y="{y + 1}" style="{_HALO}">{escape(name)}</text>')
     return "".join(parts)
 
 

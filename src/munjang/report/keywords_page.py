@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from munjang.report.page import escape, page, text
+from munjang.report.words import Word, say
+from munjang.types import Language
 
 _STYLE = """<style>
 .texts { display: grid; gap: 1.25rem; }
@@ -34,10 +36,11 @@ class Marked:
     places: Sequence[tuple[int, int, float]]
 
 
-def keywords_page(texts: Sequence[Marked], *, title: str, lead: str) -> str:
+def keywords_page(texts: Sequence[Marked], *, language: Language = "en") -> str:
     """Return the whole page."""
-    articles = "\n".join(_article(each) for each in texts)
-    return page(title, [_STYLE, f'<div class="texts">\n{articles}\n</div>'], lead=lead)
+    articles = "\n".join(_article(each, language) for each in texts)
+    title, lead = say(Word.KEYWORDS, language), say(Word.TEXTS, language, count=len(texts))
+    return page(title, [_STYLE, f'<div class="texts">\n{articles}\n</div>'], lead=lead, language=language)
 
 
 def without_overlaps(places: Sequence[tuple[int, int, float]]) -> list[tuple[int, int, float]]:
@@ -53,9 +56,9 @@ def without_overlaps(places: Sequence[tuple[int, int, float]]) -> list[tuple[int
     return sorted(kept)
 
 
-def _article(each: Marked) -> str:
+def _article(each: Marked, language: Language) -> str:
     words = "".join(f"<li>{escape(word)} <span>{score:.2f}</span></li>" for word, score in each.keywords)
-    listed = f'<ul class="words">{words}</ul>' if words else text("no keywords", style="quiet")
+    listed = f'<ul class="words">{words}</ul>' if words else text(say(Word.NO_KEYWORDS, language), style="quiet")
     return f"<article>{text(each.name, tag='h2')}<p>{_marked(each)}</p>{listed}</article>"
 
 

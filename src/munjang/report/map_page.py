@@ -16,29 +16,28 @@ import numpy as np
 
 from munjang.errors import UsageError
 from munjang.report.heatmap import shorten
-from munjang.report.page import data, page
-from munjang.types import Vectors
+from munjang.report.page import data, escape, page
+from munjang.report.words import Word, say
+from munjang.types import Language, Vectors
 
 MAX_COLOURS = 20
 """Groups with a colour of their own; more cannot be told apart."""
 MAX_TEXT = 200
 """Characters of a text that the page holds."""
-OTHERS = "others"
-NONE = "none"
-"""The name of the group of what belongs to none."""
 
 _SIDE = 65_535
 _LABEL = 24  # columns of a name on the map itself
 _HUES = (215, 28, 140, 340, 268, 190, 52, 5, 100, 300, 240, 165, 38, 320, 80, 205, 352, 120, 285, 15)
 _STRENGTHS = (72, 72, 55, 72, 55, 80, 80, 45, 60, 45, 35, 35, 40, 30, 30, 45, 35, 30, 30, 60)
 
-_BODY = """<div class="tools"><input id="seek" type="search" placeholder="Search / 검색" aria-label="Search">
+_BODY = """<div class="tools"><input id="seek" type="search" placeholder="{SEARCH}" aria-label="{SEARCH}">
 <span id="found" class="quiet" role="status"></span></div>
-<div class="map"><canvas id="map" tabindex="0" role="img" aria-label="Map of texts"></canvas><div id="tip" class="tip" hidden></div>
-<div class="zoom"><button id="nearer" type="button" aria-label="Zoom in">+</button>
-<button id="farther" type="button" aria-label="Zoom out">−</button>
-<button id="whole" type="button" aria-label="Show all">⤢</button></div></div>
+<div class="map"><canvas id="map" tabindex="0" role="img" aria-label="{MAP_OF_TEXTS}"></canvas><div id="tip" class="tip" hidden></div>
+<div class="zoom"><button id="nearer" type="button" aria-label="{ZOOM_IN}" title="{ZOOM_IN}">+</button>
+<button id="farther" type="button" aria-label="{ZOOM_OUT}" title="{ZOOM_OUT}">−</button>
+<button id="whole" type="button" aria-label="{SHOW_ALL}" title="{SHOW_ALL}">⤢</button></div></div>
 <ul id="legend" class="legend"></ul>"""
+_BODY_WORDS = (Word.SEARCH, Word.MAP_OF_TEXTS, Word.ZOOM_IN, Word.ZOOM_OUT, Word.SHOW_ALL)
 
 
 @dataclass(frozen=True)
@@ -50,18 +49,20 @@ class MapPoint:
     group: str | None
 
 
-def map_page(places_N2: Vectors, points: Sequence[MapPoint], *, title: str, lead: str) -> str:
+def map_page(places_N2: Vectors, points: Sequence[MapPoint], *, title: str, lead: str, language: Language = "en") -> str:
     """Return the whole page; places lie between 0 and 1."""
     if places_N2.shape != (len(points), 2):
         raise UsageError(f"map: {places_N2.shape} places for {len(points):,} points, expected two numbers for each")
     style = f"<style>{files('munjang.report').joinpath('map.css').read_text(encoding='utf-8')}</style>"
     script = files("munjang.report").joinpath("map.js").read_text(encoding="utf-8")
-    return page(title, [style, _BODY, data("map-data", _data(places_N2, points))], lead=lead, script=script)
+    body = _BODY.format_map({word.name: escape(say(word, language)) for word in _BODY_WORDS})
+    parts = [style, body, data("map-data", _data(places_N2, points, language))]
+    return page(title, parts, lead=lead, language=language, script=script)
 
 
-def _data(places_N2: Vectors, points: Sequence[MapPoint]) -> dict[str, Any]:
+def _data(places_N2: Vectors, points: Sequence[MapPoint], language: Language) -> dict[str, Any]:
     whole_N2 = np.rint(places_N2 * _SIDE).astype(np.int64)
-    names, numbers = _groups([point.group for point in points])
+    names, numbers = _groups([point.group for point in points], language)
     groups = []
     for number, (name, coloured) in enumerate(names):
         members = [at for at, group in enumerate(numbers) if group == number]
@@ -78,16 +79,16 @@ def _data(places_N2: Vectors, points: Sequence[MapPoint]) -> dict[str, Any]:
     }
 
 
-def _groups(given: Sequence[str | None]) -> tuple[list[tuple[str, bool]], list[int]]:
+def _groups(given: Sequence[str | None], language: Language) -> tuple[list[tuple[str, bool]], list[int]]:
     """Return the groups, largest first and grey ones last, and the number of each point's group."""
     sizes = Counter(group for group in given if group is not None)
     ordered = sorted(sizes, key=lambda group: (-sizes[group], group))
     names = [(group, True) for group in ordered[:MAX_COLOURS]]
     place: dict[str | None, int] = {group: number for number, (group, _) in enumerate(names)}
-    for rest, name in ((ordered[MAX_COLOURS:], OTHERS), ([None] if None in given else [], NONE)):
+    for rest, word in ((ordered[MAX_COLOURS:], Word.OTHERS), ([None] if None in given else [], Word.NONE)):
         if rest:
             place.update(dict.fromkeys(rest, len(names)))
-            names.append((name, False))
+            names.append((say(word, language), False))
     return names, [place[group] for group in given]
 
 

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 from html import escape as _escape
 from typing import Any
 
+from munjang.types import Language
+
 _SYSTEM_FONTS = "system-ui, -apple-system, 'Segoe UI'"
 _KOREAN_FONTS = "'Apple SD Gothic Neo', 'Malgun Gothic', 'Noto Sans KR', 'Noto Sans CJK KR', NanumGothic"
 FONTS = f"{_SYSTEM_FONTS}, {_KOREAN_FONTS}, sans-serif"
@@ -41,7 +43,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """The page itself forbids the browser to fetch or run anything."""
 
 
-def page(title: str, parts: Sequence[str], *, lead: str = "", footer: str = "", language: str = "en", script: str = "") -> str:
+def page(title: str, parts: Sequence[str], *, lead: str = "", footer: str = "", language: Language = "en", script: str = "") -> str:
     """Return the whole page; title, lead and footer are text, parts are HTML, `script` is our own and the only one that may run."""
     policy = _POLICY + (f"; script-src 'sha256-{_digest(script)}'" if script else "")
     head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}"><title>{escape(title)}</title>'
@@ -49,7 +51,7 @@ def page(title: str, parts: Sequence[str], *, lead: str = "", footer: str = "", 
     top = [f"<h1>{escape(title)}</h1>", *([text(lead, style="quiet")] if lead else [])]
     end = [*([text(footer, tag="footer")] if footer else []), *([f"<script>{script}</script>"] if script else [])]
     body = "\n".join([*top, *parts, *end])
-    opening = f'<!doctype html>\n<html lang="{escape(language)}">'
+    opening = f'<!doctype html>\n<html lang="{language}">'
     return f"{opening}<head>{head}{viewport}<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from munjang.report.page import escape, table
+from munjang.report.page import escape, table, text
 from munjang.report.topics_view import JoinView, SlicesView, TopicView, shortened, topic_colour
+from munjang.report.words import Word, say
+from munjang.types import Language
 
 NAME_COLUMNS = 32
 """Half-width columns for a topic's name in the tree and the time line."""
@@ -29,12 +31,12 @@ th, td:first-child { white-space: nowrap; }
 </style>"""
 
 
-def topic_cards(topics: Sequence[TopicView]) -> str:
+def topic_cards(topics: Sequence[TopicView], *, language: Language = "en") -> str:
     """Return a card for each topic: number, name, size, words with bars, typical documents."""
-    return f'<div class="cards">{"".join(_card(topic, place) for place, topic in enumerate(topics))}</div>'
+    return f'<div class="cards">{"".join(_card(topic, place, language) for place, topic in enumerate(topics))}</div>'
 
 
-def topic_tree(topics: Sequence[TopicView], joins: Sequence[JoinView]) -> str:
+def topic_tree(topics: Sequence[TopicView], joins: Sequence[JoinView], *, language: Language = "en") -> str:
     """Return the tree, leaves on the left in an order in which no lines cross, joins to the right by their distance."""
     order = _leaves(len(topics), joins)
     row = {leaf: place for place, leaf in enumerate(order)}
@@ -46,10 +48,10 @@ def topic_tree(topics: Sequence[TopicView], joins: Sequence[JoinView]) -> str:
         x = max(ax, bx, _NAMES + join.distance / farthest * (_CHART - 10))
         parts.append(f'<path d="M{ax:.1f} {ay:.1f}H{x:.1f}V{by:.1f}H{bx:.1f}" fill="none" stroke="currentColor" stroke-opacity="0.55"/>')
         spots[len(topics) + number] = (x, (ay + by) / 2)
-    return _svg("tree of topics", len(order) * _ROW + 8, "".join(parts))
+    return _svg(say(Word.TREE_OF_TOPICS, language), len(order) * _ROW + 8, "".join(parts))
 
 
-def time_line(topics: Sequence[TopicView], slices: SlicesView) -> str:
+def time_line(topics: Sequence[TopicView], slices: SlicesView, *, language: Language = "en") -> str:
     """Return a line of areas for each of the largest topics: its share of the documents of each period."""
     totals = [sum(counts) or 1 for counts in slices.counts]
     step = _CHART / max(1, len(slices.names))
@@ -64,7 +66,7 @@ def time_line(topics: Sequence[TopicView], slices: SlicesView) -> str:
         )
         for period, (counts, total) in enumerate(zip(slices.counts, totals, strict=True)):
             height = counts[place] / total / highest * _ROW * 1.25
-            about = escape(f"{slices.names[period]}: {counts[place]:,} documents")
+            about = escape(say(Word.PERIOD_TITLE, language, period=slices.names[period], count=counts[place]))
             parts.append(
                 f'<rect x="{_NAMES + period * step:.1f}" y="{base - height:.1f}" width="{max(step - 1, 0.5):.1f}" height="{height:.1f}" '
                 f'fill="{topic_colour(place)}"><title>{about}</title></rect>'
@@ -75,10 +77,10 @@ def time_line(topics: Sequence[TopicView], slices: SlicesView) -> str:
         f'<text x="{_NAMES + period * step:.1f}" y="{bottom:.1f}">{escape(slices.names[period])}</text>'
         for period in range(0, len(slices.names), every)
     ]
-    return _svg("topics over time", bottom + 8, "".join(parts))
+    return _svg(say(Word.TOPICS_OVER_TIME, language), bottom + 8, "".join(parts))
 
 
-def class_table(topics: Sequence[TopicView], slices: SlicesView, *, top: int = 3) -> str:
+def class_table(topics: Sequence[TopicView], slices: SlicesView, *, top: int = 3, language: Language = "en") -> str:
     """Return each class with its largest topics and their share of the class."""
     rows = []
     for name, counts in zip(slices.names, slices.counts, strict=True):
@@ -86,10 +88,11 @@ def class_table(topics: Sequence[TopicView], slices: SlicesView, *, top: int = 3
         best = sorted(range(len(counts)), key=lambda k: (-counts[k], k))[:top]
         said = ", ".join(f"{topics[k].id} {topics[k].name} ({counts[k] / total:.0%})" for k in best if counts[k])
         rows.append((name, sum(counts), said))
-    return table(("class", "documents", "topics"), rows, numbers=("documents",))
+    head = [say(word, language) for word in (Word.CLASS, Word.NUMBER_OF_DOCUMENTS, Word.LARGEST_TOPICS)]
+    return table(head, rows, numbers=head[1:2])
 
 
-def _card(topic: TopicView, place: int) -> str:
+def _card(topic: TopicView, place: int, language: Language) -> str:
     colour = topic_colour(place)
     strongest = max((weight for _, weight in topic.words), default=1.0) or 1.0
     bars = "".join(
@@ -98,7 +101,7 @@ def _card(topic: TopicView, place: int) -> str:
     )
     quotes = "".join(f"<blockquote>{escape(document)}</blockquote>" for document in topic.documents)
     badge = f'<span class="badge" style="border-color:{colour}">{topic.id}</span>'
-    facts = f'<div class="quiet">{topic.size:,} documents · coherence {topic.coherence:.2f}</div>'
+    facts = text(say(Word.TOPIC_FACTS, language, count=topic.size, coherence=topic.coherence), tag="div", style="quiet")
     return f'<article class="card"><h3>{badge}{escape(topic.name)}</h3>{facts}<div class="bars">{bars}</div>{quotes}</article>'
 
 

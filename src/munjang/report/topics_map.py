@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 from munjang.report.page import escape
 from munjang.report.topics_view import TopicView, columns, shortened, topic_colour
+from munjang.report.words import Word, say
+from munjang.types import Language
 
 WIDTH, MARGIN, GAP = 920, 12, 6
 SHARE = 0.42
@@ -22,7 +24,7 @@ _ROUNDS = 600
 _TURN = math.pi * (3 - math.sqrt(5))  # the angle by which a sunflower sets its seeds
 
 
-def bubble_map(topics: Sequence[TopicView]) -> str:
+def bubble_map(topics: Sequence[TopicView], *, language: Language = "en") -> str:
     """Return the map; a bubble's area is the number of its documents."""
     radii = _radii([topic.size for topic in topics])
     places = _apart(_spread([topic.place for topic in topics]), radii)
@@ -30,13 +32,14 @@ def bubble_map(topics: Sequence[TopicView]) -> str:
     high_x, high_y = (max((place[axis] + r for place, r in zip(places, radii, strict=True)), default=1) + MARGIN for axis in (0, 1))
     each = max(1, math.ceil(sum(topic.size for topic in topics) / DOTS))
     body = "".join(
-        _bubble(topic, number, place, radius, each) for number, (topic, place, radius) in enumerate(zip(topics, places, radii, strict=True))
+        _bubble(topic, number, place, radius, each, language)
+        for number, (topic, place, radius) in enumerate(zip(topics, places, radii, strict=True))
     )
     scale = WIDTH / max(high_x - low_x, 1)
     height = (high_y - low_y) * scale
     return (
         f'<svg viewBox="{low_x:.1f} {low_y:.1f} {high_x - low_x:.1f} {high_y - low_y:.1f}" width="{WIDTH}" height="{height:.0f}" '
-        f'role="img" aria-label="map of topics" fill="currentColor" text-anchor="middle">{body}</svg>'
+        f'role="img" aria-label="{escape(say(Word.MAP_OF_TOPICS, language))}" fill="currentColor" text-anchor="middle">{body}</svg>'
     )
 
 
@@ -72,10 +75,10 @@ def _apart(places: list[list[float]], radii: Sequence[float]) -> list[list[float
     return places
 
 
-def _bubble(topic: TopicView, number: int, place: Sequence[float], radius: float, each: int) -> str:
+def _bubble(topic: TopicView, number: int, place: Sequence[float], radius: float, each: int, language: Language) -> str:
     x, y = place
     colour = topic_colour(number)
-    title = f"<title>{escape(f'{topic.id}: {topic.name} ({topic.size:,} documents)')}</title>"
+    title = f"<title>{escape(say(Word.TOPIC_TITLE, language, id=topic.id, name=topic.name, count=topic.size))}</title>"
     parts = [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{colour}" fill-opacity="0.16" stroke="{colour}"/>']
     dots = topic.size // each
     for dot in range(dots):

@@ -1,4 +1,4 @@
-"""A text → its nouns, noun phrases, content words and sentences, each with its exact place.
+"""A text → its noun phrases and sentences, each with its exact place, and the nouns of its compounds.
 
 A noun phrase is one or more words side by side on one line. A Korean word counts up to the particle or ending that hangs on it, so a phrase
 stands verbatim in the text and never ends in a particle (josa) or an ending (eomi); a noun that is the stem of a verb (수립 in 수립하다) is
@@ -23,6 +23,9 @@ INSIDE = NOUNS | {"XPN", "XSN", "SN", "SO"}
 MAX_WORD_CHARACTERS = 50
 """Longer runs without a space are no words: keys, addresses, noise."""
 
+_COMPOUND = frozenset(("NNG", "NNP", "XSN"))  # what a Korean compound is made of
+_LOOSE_SUFFIXES = frozenset(("들", "적", "상", "별", "당", "씩", "째", "하", "님", "이", "끼리", "가량", "짜리"))  # make no other noun
+_PARTICLES = frozenset("가이은는을를도의만로와과에")  # an analyser may take one for a noun: 도로가
 _VERB_MAKERS = ("XSV", "XSA", "XSM", "E", "VV", "VA", "VX")
 
 
@@ -34,13 +37,39 @@ class Span(NamedTuple):
     end: int
 
 
-def nouns(texts: Iterable[str], *, by: Tagger | None = None) -> Iterator[list[Span]]:
-    """Yield the single nouns of each text, compounds split as the analyser splits them; foreign words count, stop words do not."""
+class NounPart(NamedTuple):
+    """A noun, or a suffix that only lengthens one."""
+
+    text: str
+    stands_alone: bool
+
+
+def noun_runs(texts: Iterable[str], *, by: Tagger | None = None) -> Iterator[list[list[NounPart]]]:
+    """Yield the nouns of each text in runs: nouns and suffixes that touch, as in a compound, are one run; a prefix is part of its noun.
+
+    Foreign words count and are runs of their own; stop words and suffixes that make no other noun (들, 적, 상, 별) end a run.
+
+    >>> from munjang.text.tagging import tagger
+    >>> [part.text for run in next(noun_runs(["The rain of Seoul"], by=tagger("plain"))) for part in run]
+    ['rain', 'Seoul']
+    """
     chosen = by or tagger()
     kept = list(texts)
     for text, morphemes in zip(map(clean, kept), chosen.tag(kept), strict=True):
-        found = (_span(text, [m]) for m in morphemes if m.tag in NOUNS and m.end > m.start)
-        yield [span for span in found if _is_word(span.text)]
+        runs: list[list[NounPart]] = []
+        end = -1  # where the run that may go on ends
+        for place, morpheme in enumerate(morphemes):
+            part = _noun_part(text, morphemes, place)
+            touches = morpheme.tag in _COMPOUND and morpheme.start - _prefix(morphemes, place) == end
+            if part is None or (touches and morpheme.tag != "XSN" and part.text in _PARTICLES):
+                end = end if morpheme.tag == "XPN" else -1
+            elif touches:
+                runs[-1].append(part)
+                end = morpheme.end
+            elif part.stands_alone:
+                runs.append([part])
+                end = morpheme.end if morpheme.tag in _COMPOUND else -1
+        yield runs
 
 
 def noun_phrases(texts: Iterable[str], *, words: tuple[int, int] = (1, 3), by: Tagger | None = None) -> Iterator[list[Span]]:
@@ -78,6 +107,24 @@ def sentences(text: str, *, by: Tagger | None = None) -> list[Span]:
     places = (by or tagger()).sentences(text)
     cleaned = clean(text)
     return [Span(cleaned[start:end], start, end) for start, end in places]
+
+
+def _noun_part(text: str, morphemes: Sequence[Morpheme], place: int) -> NounPart | None:
+    """Return the noun at a place, with the prefix before it, or the suffix; None for all else."""
+    morpheme = morphemes[place]
+    if morpheme.end <= morpheme.start:  # a form that is not written as such has no place of its own
+        return None
+    if morpheme.tag == "XSN":
+        return None if morpheme.form in _LOOSE_SUFFIXES else NounPart(text[morpheme.start : morpheme.end], stands_alone=False)
+    written = text[morpheme.start - _prefix(morphemes, place) : morpheme.end]
+    return NounPart(written, stands_alone=True) if morpheme.tag in NOUNS and _is_word(written) else None
+
+
+def _prefix(morphemes: Sequence[Morpheme], place: int) -> int:
+    """Return how many characters the prefix right before a noun has."""
+    before = morphemes[place - 1] if place else None
+    is_prefix = before is not None and before.tag == "XPN" and before.end == morphemes[place].start and morphemes[place].tag in _COMPOUND
+    return before.end - before.start if before is not None and is_prefix else 0
 
 
 def _sizes(run: Sequence[Span], start: int, words: tuple[int, int]) -> range:

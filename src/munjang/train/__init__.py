@@ -16,17 +16,21 @@ if TYPE_CHECKING:
     from munjang.train.load_folder import EncoderOptions
     from munjang.train.progress import Progress
     from munjang.train.recipe import Recipe
+    from munjang.types import Language
 
 _EXTRA = frozenset({"torch", "transformers", "accelerate"})
 
 
-def train(recipe: Recipe | Path | str, *, resume: bool = False, progress: Progress | None = None) -> TrainResult:
-    """Train what a recipe describes and save the model with its card and report; `resume` goes on after an interruption."""
+def train(recipe: Recipe | Path | str, *, resume: bool = False, progress: Progress | None = None, language: Language = "en") -> TrainResult:
+    """Train what a recipe describes and save the model with its card and report; `resume` goes on after an interruption.
+
+    `language` is the report's.
+    """
     try:
         from munjang.train.finish import run
     except ImportError as error:
         raise missing_extra(error) from error
-    return run(recipe, resume=resume, progress=progress)
+    return run(recipe, resume=resume, progress=progress, language=language)
 
 
 def load(path: Path | str, options: EncoderOptions | None = None) -> TrainableEncoder:

@@ -17,8 +17,10 @@ from typing import Any
 from munjang.engine.modules import Pooling
 from munjang.errors import UsageError
 from munjang.report.page import page, table, text
+from munjang.report.words import Word, say
 from munjang.train.examples import DataSource, read_examples
 from munjang.train.recipe import ModelRecipe, Recipe, StageRecipe
+from munjang.types import Language
 
 POOLINGS: tuple[Pooling, ...] = ("mean", "max", "cls")
 CONCATENATIONS: tuple[tuple[str, ...], ...] = (
@@ -90,18 +92,23 @@ class Ablation:
         rows = [asdict(row) | {"mean": row.mean, "deviation": row.deviation} for row in self.rows]
         return {"test": self.test, "metric": "spearman_cosine", "untrained": self.untrained, "rows": rows}
 
-    def to_html(self) -> str:
+    def to_html(self, language: Language = "en") -> str:
         """Return the table as a page."""
-        body = [(row.part, row.objective, row.pooling, row.concatenation, shown_score(row), len(row.scores)) for row in self.rows]
-        head = ["part", "objective", "pooling", "concatenation", "Spearman × 100", "seeds"]
-        note = f"Measured on {self.test}. Before training: {100 * self.untrained:.2f}."
-        return page("Ablation: pooling, objective, concatenation", [text(note), table(head, body)])
+        parts = {"pooling": Word.POOLING, "concatenation": Word.CONCATENATION}
+        body = [
+            (say(parts[row.part], language), row.objective, row.pooling, row.concatenation, shown_score(row), len(row.scores))
+            for row in self.rows
+        ]
+        columns = (Word.PART, Word.OBJECTIVE, Word.POOLING, Word.CONCATENATION, Word.SPEARMAN, Word.SEEDS)
+        note = say(Word.ABLATION_NOTE, language, file=self.test, score=100 * self.untrained)
+        head = [say(word, language) for word in columns]
+        return page(say(Word.ABLATION, language), [text(note), table(head, body)], language=language)
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Path, *, language: Language = "en") -> None:
         """Write ablation.json and ablation.html."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "ablation.json").write_text(json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        (folder / "ablation.html").write_text(self.to_html(), encoding="utf-8")
+        (folder / "ablation.html").write_text(self.to_html(language), encoding="utf-8")
 
 
 def shown_score(row: AblationRow) -> str:

@@ -14,6 +14,7 @@ import torch
 from munjang.engine.modules import Pooling
 from munjang.errors import shown
 from munjang.models.registry import resolve
+from munjang.report.words import Message, Word
 from munjang.train.adapt.extend import extend_vocabulary
 from munjang.train.cross import TrainableCrossEncoder
 from munjang.train.cross_load import CrossOptions, cross_from_parts, load_cross_encoder
@@ -107,4 +108,4 @@ def _texts(recipe: Recipe) -> list[str]:
 def _extend(encoder: TrainableEncoder, recipe: Recipe, words: int) -> None:
     made = extend_vocabulary(encoder, list(dict.fromkeys(_texts(recipe))), words=words)
     first = ", ".join(shown(piece.word) for piece in made[:5])
-    encoder.said = (f"{len(made):,} words of the data are pieces of the vocabulary now: {first}{' …' if len(made) > 5 else ''}",)
+    encoder.said = (Message(Word.WORDS_ADDED, count=len(made), first=f"{first}{' …' if len(made) > 5 else ''}"),)

@@ -18,6 +18,7 @@ from munjang.engine.cross_folder import read_cross_head
 from munjang.engine.folder import read_folder
 from munjang.engine.modules import TransformerModule
 from munjang.errors import FolderError, UsageError
+from munjang.report.words import Message, Word
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
 from munjang.train.cross import TrainableCrossEncoder
 from munjang.train.load_folder import positions_of, quiet_transformers, set_dropout
@@ -62,13 +63,13 @@ def load_cross_encoder(path: Path | str, labels: Sequence[str], options: CrossOp
         raise UsageError(f"model: head is 'sbert', {folder.path.name} has another one, which is kept\n  leave head out")
     if set(head.labels) == set(labels) or len(labels) == len(head.labels) == 1:
         _set_rates(model, chosen.dropout)
-        made = _cross(model, tokenizer, head.labels, chosen, said="the head of the cross-encoder is kept")
+        made = _cross(model, tokenizer, head.labels, chosen, said=Message(Word.HEAD_KEPT))
         made.activation = "sigmoid" if head.activation == "sigmoid" else "identity"
         return made
     fresh = type(model)(_labelled(model.config, labels))
     fresh.base_model.load_state_dict(model.base_model.state_dict())
     _set_rates(fresh, chosen.dropout)
-    said = f"the folder's labels are {', '.join(head.labels)}, the data's are {', '.join(labels)}: the head is new"
+    said = Message(Word.HEAD_NEW, old=", ".join(head.labels), new=", ".join(labels))
     return _cross(fresh, tokenizer, labels, chosen, said=said)
 
 
@@ -92,7 +93,7 @@ def fresh_cross_model(backbone: Any, labels: Sequence[str], options: CrossOption
     if unexpected or any(not name.startswith("pooler.") for name in missing):
         raise FolderError(f"the encoder's weights do not fit {type(model).__name__}: {[*unexpected, *missing][:3]}")
     _set_rates(model, options.dropout)
-    return model, f"a fresh head of {type(model).__name__} on the encoder"
+    return model, Message(Word.HEAD_FRESH, kind=type(model).__name__)
 
 
 def cross_from_parts(backbone: Any, tokenizer: Any, labels: Sequence[str], options: CrossOptions) -> TrainableCrossEncoder:

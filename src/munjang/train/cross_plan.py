@@ -38,17 +38,17 @@ class PlannedLoss:
     """A loss, and why it was chosen where nobody named it."""
 
     loss: ScoreLoss
-    why: str
+    why: str | None
 
 
 def plan_loss(stage: StageRecipe, source: DataSource, found: ExampleSet) -> PlannedLoss:
     """Return the loss for one data set; a loss that its labels do not fit is refused."""
     name = source.objective or stage.objective
     settings: Mapping[str, object] = source.settings if source.settings is not None else stage.settings
-    why = ""
+    why = None
     if name is None:
         choice = choose_score_loss(found.shape())
-        name, why = choice.name, f" (chosen: {choice.reason})"
+        name, why = choice.name, choice.reason
     if name not in SCORE_LOSSES:
         raise UsageError(f"unknown objective {shown(name)} for a cross-encoder{nearest(name, SCORE_LOSSES)}")
     if name == "mse":

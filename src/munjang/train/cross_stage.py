@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from munjang.errors import InputError
+from munjang.report.words import Message, Word
 from munjang.train.cross import TrainableCrossEncoder
 from munjang.train.cross_plan import plan_loss
 from munjang.train.examples import Example, ExampleSet, read_examples
@@ -23,7 +24,7 @@ from munjang.train.objectives import Objective, ScoreObjective
 from munjang.train.objectives.scores import Mse, ScoreLoss
 from munjang.train.recipe import StageRecipe
 from munjang.train.sampling import Sampled
-from munjang.train.stage import PADDED_WINDOW, Stage, StageData
+from munjang.train.stage import PADDED_WINDOW, Stage, StageData, describe_notes, describe_rows
 from munjang.train.table import TokenTable
 
 RANDOM_NEGATIVES = 4
@@ -41,9 +42,7 @@ def prepare_cross_stage(recipe: StageRecipe, model: TrainableCrossEncoder, *, nu
         planned = plan_loss(recipe, source, found)
         made = shape_rows(found, planned.loss, seed=seed)
         shaped.append((made, planned.loss))
-        said.append(f"{made.source}: {len(made):,} rows, {ScoreObjective(planned.loss).describe()}{planned.why}")
-        said += [f"{found.source}: {len(found.skipped):,} rows left out, first: {found.skipped[0]}"] if found.skipped else []
-        said += [f"{made.source}: {note}" for note in made.notes]
+        said += [describe_rows(made, ScoreObjective(planned.loss), planned.why), *describe_notes(made)]
     table = TokenTable((text for made, _ in shaped for example in made.examples for text in example.texts), model.tokens)
     objectives: list[Objective] = [ScoreObjective(loss) for _, loss in shaped]
     data = [
@@ -91,9 +90,9 @@ def _as_lists(found: ExampleSet) -> ExampleSet:
     for query, rows in kept.items():
         best = sorted(rows, key=lambda row: -(row.label or 0.0))[:LONGEST_LIST]
         made.append(Example((query, *(row.texts[1] for row in best)), None, rows[0].where, scores=tuple(row.label or 0.0 for row in best)))
-    notes = [f"{len(groups) - len(kept):,} of {len(groups):,} queries left out, their documents all have one label"]
+    notes = [Message(Word.QUERIES_LEFT_OUT, count=len(groups) - len(kept), total=len(groups))]
     cut = sum(len(rows) > LONGEST_LIST for rows in kept.values())
-    notes += [f"{cut:,} queries have more than {LONGEST_LIST} documents, the most relevant are kept"] if cut else []
+    notes += [Message(Word.QUERIES_CUT, count=cut, most=LONGEST_LIST)] if cut else []
     return replace(
         found, examples=tuple(made), label_kind="margins", notes=(*found.notes, *(notes if len(kept) < len(groups) else notes[1:]))
     )
@@ -114,7 +113,7 @@ def _with_random_negatives(found: ExampleSet, seed: int) -> ExampleSet:
         made += [replace(example, texts=(*example.texts, *wrong))] if wrong else []
     if not made:
         raise InputError(f"{found.source}: every answer belongs to every query, so there are no negatives")
-    note = f"up to {RANDOM_NEGATIVES} random answers of other rows are each row's negatives; harder ones: munjang mine"
+    note = Message(Word.RANDOM_NEGATIVES, most=RANDOM_NEGATIVES)
     return replace(found, examples=tuple(made), notes=(*found.notes, note))
 
 

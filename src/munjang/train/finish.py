@@ -18,6 +18,7 @@ from typing import Any
 
 from munjang.engine.modules import DenseModule, LayerNormModule, Module, NormalizeModule, PoolingModule, TransformerModule
 from munjang.engine.write_folder import write_modules
+from munjang.report.words import Message, Word
 from munjang.train.card import CardFacts, DataFact, ScoreFact, model_card
 from munjang.train.cross import TrainableCrossEncoder
 from munjang.train.cross_finish import measure_score_spread, save_cross_encoder
@@ -30,6 +31,7 @@ from munjang.train.progress import Live, Progress, Silent
 from munjang.train.recipe import Recipe, read_recipe
 from munjang.train.report import Spread, measure_spread, training_report
 from munjang.train.tail import Dense, Normalize, TailNorm
+from munjang.types import Language
 from munjang.whole_file import sync
 
 
@@ -67,8 +69,8 @@ class TrainResult:
         }
 
 
-def run(recipe: Recipe | Path | str, *, resume: bool = False, progress: Progress | None = None) -> TrainResult:
-    """Train a recipe and save what came of it."""
+def run(recipe: Recipe | Path | str, *, resume: bool = False, progress: Progress | None = None, language: Language = "en") -> TrainResult:
+    """Train a recipe and save what came of it; `language` is the report's."""
     made = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
     with contextlib.ExitStack() as stack:
         listener = progress or (stack.enter_context(Live()) if sys.stderr.isatty() else Silent())
@@ -76,7 +78,7 @@ def run(recipe: Recipe | Path | str, *, resume: bool = False, progress: Progress
         outcome = trainer.run()
         result = None
         if trainer.processes.is_first:
-            result = _save(made, outcome)
+            result = _save(made, outcome, language)
             for line in [result.warning] if result.warning else []:
                 listener.said(line)
         return _shared(trainer, outcome, result)
@@ -126,7 +128,7 @@ def _described(module: Any, target: Path, number: int) -> Module:
     return LayerNormModule(folder, int(module.normalized_shape[0]))
 
 
-def _save(recipe: Recipe, outcome: Outcome) -> TrainResult:
+def _save(recipe: Recipe, outcome: Outcome, language: Language) -> TrainResult:
     output = Path(recipe.output)
     encoder = outcome.encoder
     rows = outcome.stages[-1].data[0].examples.examples
@@ -135,10 +137,12 @@ def _save(recipe: Recipe, outcome: Outcome) -> TrainResult:
     spread = measure(rows, seed=recipe.seed)
     result = _result(output, outcome, spread)
     facts = _facts(recipe, outcome, result)
-    title = f"Training of {output.name}"
-    shape = [("labels", ", ".join(facts.labels))] if is_cross else [("dimension", facts.dimension), ("pooling", facts.pooling)]
-    listed: list[tuple[str, object]] = [("base", facts.base), *shape, *(("setting", line) for line in facts.settings)]
-    report = training_report(outcome.log, spread, title=title, said=outcome.said, facts=listed)
+    title = Message(Word.TRAINING_OF, name=output.name)
+    sizes: list[tuple[Word, object]] = [(Word.DIMENSION, f"{facts.dimension:,}"), (Word.POOLING, facts.pooling)]
+    shape = [(Word.LABELS, ", ".join(facts.labels))] if is_cross else sizes
+    listed = [(Word.BASE, facts.base), *shape, *((Word.SETTING, line) for line in facts.settings)]
+    named = [(Message(word), value) for word, value in listed]
+    report = training_report(outcome.log, spread, title=title, said=outcome.said, facts=named, language=language)
 
     def fill(draft: Path) -> None:
         if isinstance(encoder, TrainableCrossEncoder):
@@ -186,7 +190,7 @@ def _facts(recipe: Recipe, outcome: Outcome, result: TrainResult) -> CardFacts:
     dev = recipe.stages[-1].dev
     return CardFacts(
         name=Path(recipe.output).name,
-        base=Path(recipe.model.base).name if recipe.model.base else "random weights",
+        base=Path(recipe.model.base).name if recipe.model.base else Message(Word.RANDOM_WEIGHTS),
         dimension=encoder.dimension,
         max_length=encoder.max_length if isinstance(encoder, TrainableCrossEncoder) else encoder.text.max_length,
         pooling=" + ".join(encoder.modes) if isinstance(encoder, TrainableEncoder) else "",
@@ -204,12 +208,18 @@ def _facts(recipe: Recipe, outcome: Outcome, result: TrainResult) -> CardFacts:
 
 
 def _settings(recipe: Recipe) -> Sequence[str]:
-    lines = [f"seed {recipe.seed}, {recipe.precision}"]
+    lines = [Message(Word.SEED_AND_PRECISION, seed=recipe.seed, precision=recipe.precision)]
     for number, stage in enumerate(recipe.stages, 1):
-        length = f"{stage.steps} steps" if stage.steps else f"{stage.epochs} epochs"
         lines.append(
-            f"stage {number}: {length}, batches of {stage.batch_size}, learning rate {stage.learning_rate:g}, warm-up {stage.warmup:g}, "
-            f"weight decay {stage.weight_decay:g}"
+            Message(
+                Word.STAGE_SETTINGS,
+                number=number,
+                length=Message(Word.STEPS, count=stage.steps) if stage.steps else Message(Word.EPOCHS, count=stage.epochs),
+                batch=stage.batch_size,
+                rate=stage.learning_rate,
+                warmup=stage.warmup,
+                decay=stage.weight_decay,
+            )
         )
     return lines
 

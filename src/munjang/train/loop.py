@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from munjang.report.words import Message, Word
 from munjang.train.build import Trainable, build
 from munjang.train.checkpoint import Checkpoints, Position
 from munjang.train.claim import claim_output, release_output
@@ -84,7 +85,7 @@ class Trainer:
         recipe = self.recipe.stages[number]
         stage = prepare(recipe, encoder, number=number, seed=self.recipe.seed, folder=self.folder, said=self.progress.said)
         stage.epoch(0)  # refuses data that gives no batch
-        self.said += [f"{self._name(number)}: {line}" for line in stage.said]
+        self.said += [Message(Word.NAMED, name=self._name(number), line=line) for line in stage.said]
         return stage, measures_of(stage, encoder) if self.training.position.stage <= number else Measures()
 
     def _stage(self, stage: Stage, measures: Measures, encoder: Trainable) -> None:
@@ -97,4 +98,4 @@ class Trainer:
         StageRun(self.training, stage, encoder, measures, name).train()
 
     def _name(self, number: int) -> str:
-        return self.recipe.stages[number].name or f"stage {number + 1}"
+        return self.recipe.stages[number].name or Message(Word.STAGE_NUMBER, number=number + 1)

@@ -16,6 +16,7 @@ from typing import Any
 
 from munjang.errors import InputError, shown
 from munjang.evaluate.datasets.recognise import Peek, flat, peek, recognise
+from munjang.report.words import Message, Word
 from munjang.text.readers import read_rows
 from munjang.text.rows import BadLines, Row
 from munjang.train.row_filter import wanted_rows
@@ -44,10 +45,10 @@ class ParallelPairs:
 
     def notes(self) -> list[str]:
         """Say what was left out on purpose."""
-        made = [f"columns {' → '.join(self.columns)}"]
-        made += [f"{self.repeated:,} pairs that came before left out"] if self.repeated else []
-        made += [f"{self.untranslated:,} rows without a translation left out"] if self.untranslated else []
-        return made
+        made = [Message(Word.PARALLEL_COLUMNS, columns=" → ".join(self.columns))]
+        made += [Message(Word.PAIRS_REPEATED, count=self.repeated)] if self.repeated else []
+        made += [Message(Word.PAIRS_UNTRANSLATED, count=self.untranslated)] if self.untranslated else []
+        return list(made)
 
 
 def read_parallel_pairs(

@@ -8,21 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from munjang.report.charts import Bars, Line, histogram, line_chart
 from munjang.report.page import page, table, text
+from munjang.report.words import Message, Word, in_language, say
 from munjang.train.examples import Example
 from munjang.train.log import TrainingLog
-from munjang.types import Encoder
+from munjang.types import Encoder, Language
 from munjang.vectors.similarity import similarity_pairwise
 
 PAIRS = 500
 """Pairs whose cosines are drawn."""
 COLLAPSED = 0.9
 """Mean cosine of random pairs from which the space counts as collapsed."""
+
+_SPREADS = {
+    "cosine": (Word.COSINES, Word.COSINES_OF_PAIRS, Word.COSINE),
+    "score": (Word.SCORES, Word.SCORES_OF_PAIRS, Word.SCORE),
+}
+"""Heading, title and axis of the histogram, by what is measured."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +62,8 @@ class Spread:
         if not self.collapsed:
             return None
         if self.measure == "score":
-            return f"Every pair gets the same score, {np.mean(self.alike):.3f}. Lower the learning rate, or train for more steps."
-        return (
-            f"The space has collapsed: random pairs have a mean cosine of {np.mean(self.random):.2f}. Lower the learning rate, use an "
-            "objective with negatives, or train for fewer steps."
-        )
+            return Message(Word.SAME_SCORE, mean=float(np.mean(self.alike)))
+        return Message(Word.COLLAPSED, mean=float(np.mean(self.random)))
 
 
 def measure_spread(encoder: Encoder, examples: Sequence[Example], *, seed: int) -> Spread:
@@ -80,35 +85,46 @@ def measure_spread(encoder: Encoder, examples: Sequence[Example], *, seed: int) 
     return Spread(alike, unlike, tuple(float(value) for value in by_chance))
 
 
-def training_report(log: TrainingLog, spread: Spread, *, title: str, said: Sequence[str], facts: Sequence[tuple[str, object]]) -> str:
-    """Return the page."""
-    parts = [table(["what", "value"], facts)]
-    parts.append("<ul>" + "".join(text(line, tag="li") for line in said) + "</ul>")
+def training_report(
+    log: TrainingLog,
+    spread: Spread,
+    *,
+    title: str,
+    said: Sequence[str],
+    facts: Sequence[tuple[str, object]],
+    language: Language = "en",
+) -> str:
+    """Return the page; what is a `Message` is said in the language."""
+    t = partial(say, language=language)
+    spoken = [[in_language(each, language) if isinstance(each, str) else each for each in row] for row in facts]
+    parts = [table([t(Word.WHAT), t(Word.VALUE)], spoken)]
+    parts.append("<ul>" + "".join(text(in_language(line, language), tag="li") for line in said) + "</ul>")
     warning = spread.warning()
     if warning:
-        parts.append(text(warning, style="warning"))
+        parts.append(text(in_language(warning, language), style="warning"))
     stages = sorted({entry.stage for entry in log.steps})
-    losses = [_line(f"stage {stage + 1}", [(entry.step, entry.loss) for entry in log.steps if entry.stage == stage]) for stage in stages]
-    parts += [text("Loss", tag="h2"), line_chart(losses, title="Loss", x_title="step", y_title="loss")]
+    named = {stage: t(Word.STAGE_NUMBER, number=stage + 1) for stage in stages}
+    losses = [_line(named[stage], [(entry.step, entry.loss) for entry in log.steps if entry.stage == stage]) for stage in stages]
+    chart = partial(line_chart, x_title=t(Word.STEP), language=language)
+    parts += [text(t(Word.LOSS), tag="h2"), chart(losses, title=t(Word.LOSS), y_title=t(Word.LOSS_AXIS))]
     if log.evaluations:
-        curves = [
-            _line(f"stage {stage + 1}", [(entry.step, entry.score) for entry in log.evaluations if entry.stage == stage])
-            for stage in stages
-        ]
+        curves = [_line(named[stage], [(entry.step, entry.score) for entry in log.evaluations if entry.stage == stage]) for stage in stages]
         metric = log.evaluations[-1].metric
-        parts += [text("Dev score", tag="h2"), line_chart(curves, title="Dev score", x_title="step", y_title=metric)]
+        parts += [text(t(Word.DEV_SCORE), tag="h2"), chart(curves, title=t(Word.DEV_SCORE), y_title=metric)]
         rows = [(entry.stage + 1, entry.step, entry.metric, entry.score) for entry in log.evaluations]
-        parts.append(table(["stage", "step", "metric", "score"], rows))
+        parts.append(table([t(word) for word in (Word.STAGE, Word.STEP, Word.METRIC, Word.SCORE)], rows))
     if log.finals:
         rows_of_tests = [
             (entry.stage + 1, entry.step, entry.test, name, value) for entry in log.finals for name, value in entry.scores.items()
         ]
-        parts += [text("Test score", tag="h2"), table(["stage", "step", "file", "metric", "score"], rows_of_tests)]
-    groups = [Bars("random pairs", spread.random), Bars("alike", spread.alike)]
-    groups += [Bars("less alike", spread.unlike)] if spread.unlike else []
-    plural = "Cosines" if spread.measure == "cosine" else "Scores"
-    parts += [text(plural, tag="h2"), histogram(groups, title=f"{plural} of pairs", x_title=spread.measure, bounds=spread.bounds)]
-    return page(title, parts)
+        head = [t(word) for word in (Word.STAGE, Word.STEP, Word.FILE, Word.METRIC, Word.SCORE)]
+        parts += [text(t(Word.TEST_SCORE), tag="h2"), table(head, rows_of_tests)]
+    groups = [Bars(t(Word.RANDOM_PAIRS), spread.random), Bars(t(Word.ALIKE), spread.alike)]
+    groups += [Bars(t(Word.LESS_ALIKE), spread.unlike)] if spread.unlike else []
+    plural, of_pairs, measure = _SPREADS[spread.measure]
+    drawn = histogram(groups, title=t(of_pairs), x_title=t(measure), bounds=spread.bounds, language=language)
+    parts += [text(t(plural), tag="h2"), drawn]
+    return page(in_language(title, language), parts, language=language)
 
 
 def _line(name: str, points: Sequence[tuple[int, float]]) -> Line:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from munjang.errors import InputError, UsageError
+from munjang.report.words import Message, Word
 from munjang.train.adapt.registry import TEXT_OBJECTIVES, make_text_objective
 from munjang.train.distill.lessons import Lessons, TeacherLabels
 from munjang.train.distill.teacher import TeacherRecipe
@@ -153,11 +154,10 @@ def prepare_stage(recipe: StageRecipe, encoder: TrainableEncoder, *, number: int
             made.attach(encoder, table.used().tolist())
             known[key] = len(objectives)
             objectives.append(made)
-            said.append(f"{found.source}: {len(found):,} rows, {made.describe()}{why}")
+            said.append(describe_rows(found, made, why))
         else:
-            said.append(f"{found.source}: {len(found):,} rows, as above")
-        said += [f"{found.source}: {len(found.skipped):,} rows left out, first: {found.skipped[0]}"] if found.skipped else []
-        said += [f"{found.source}: {note}" for note in found.notes]
+            said.append(Message(Word.ROWS_AS_ABOVE, file=found.source, count=len(found)))
+        said += describe_notes(found)
         chosen.append(known[key])
     taught = _taught(recipe, [found for found, at in zip(sets, chosen, strict=True) if objectives[at].label_kind == "vectors"], lessons)
     said += taught.said if taught else ()
@@ -167,6 +167,19 @@ def prepare_stage(recipe: StageRecipe, encoder: TrainableEncoder, *, number: int
     ]
     window = recipe.length_window if recipe.length_window is not None else (0 if encoder.is_packed else PADDED_WINDOW)
     return Stage(recipe, number, seed, data, objectives, table, said, window)
+
+
+def describe_rows(found: ExampleSet, objective: Objective, why: str | None) -> Message:
+    """Say how many rows there are, what is learnt from them, and why, where nobody named the objective."""
+    word = Word.ROWS if why is None else Word.ROWS_CHOSEN
+    return Message(word, file=found.source, count=len(found), objective=objective.describe(), reason=why)
+
+
+def describe_notes(found: ExampleSet) -> list[Message]:
+    """Say what was left out, and what else the reader noticed."""
+    left_out = Message(Word.ROWS_LEFT_OUT, file=found.source, count=len(found.skipped), first=next(iter(found.skipped), ""))
+    notes = [Message(Word.NAMED, name=found.source, line=note) for note in found.notes]
+    return [left_out, *notes] if found.skipped else notes
 
 
 def _taught(recipe: StageRecipe, sets: Sequence[ExampleSet], lessons: MakeLessons | None) -> Lessons | None:
@@ -182,15 +195,15 @@ def _taught(recipe: StageRecipe, sets: Sequence[ExampleSet], lessons: MakeLesson
     return lessons(recipe.teacher, [example.texts[0] for found in sets for example in found.examples])
 
 
-def _objective(recipe: StageRecipe, source: DataSource, found: ExampleSet, dimension: int) -> tuple[Objective, str]:
+def _objective(recipe: StageRecipe, source: DataSource, found: ExampleSet, dimension: int) -> tuple[Objective, str | None]:
     name = source.objective or recipe.objective or ("distillation" if recipe.teacher else None)
     settings = source.settings if source.settings is not None else recipe.settings
-    why = ""
+    why = None
     if name in TEXT_OBJECTIVES:
         return make_text_objective(name, settings), why
     if name is None:
         choice = choose_objective(found.shape())
-        name, settings, why = choice.name, {**choice.settings, **settings}, f" (chosen: {choice.reason})"
+        name, settings, why = choice.name, {**choice.settings, **settings}, choice.reason
     classes = len(found.classes) or None
     return make_objective(name, settings, dimension=dimension, num_labels=classes), why
 

@@ -68,8 +68,9 @@ def topic_distribution(model: TopicModel, texts: Sequence[str], *, by: Tagger | 
     weights_KV = topic_weights(model)
     unit_KV = weights_KV / np.maximum(np.linalg.norm(weights_KV, axis=1, keepdims=True), 1e-12)
     shares = np.zeros((len(texts), len(unit_KV)))
-    known = set(model.bag.vocabulary)
-    for row, words in enumerate(words_of(texts, by or tagger(None if model.tagger.startswith("pos:") else model.tagger))):
+    known = frozenset(model.bag.vocabulary)
+    chosen = by or tagger(None if model.tagger.startswith("pos:") else model.tagger)
+    for row, words in enumerate(words_of(texts, chosen, known=known)):
         kept = [word for word in words if word in known]
         runs = [Counter(kept[start : start + window]) for start in range(max(1, len(kept) - window + 1))] if kept else []
         if runs:

@@ -42,7 +42,8 @@ def update_topics(
     rows_NR = model.assigner.features(vectors_ND[first_U])[same_N]
     component_N, score_N = nearest(model.assigner, rows_NR)
     labels_N = labels_of(model, component_N, score_N)
-    bag = bag_of([texts[row] for row in first_U], by or tagger(None if model.tagger.startswith("pos:") else model.tagger))
+    chosen = by or tagger(None if model.tagger.startswith("pos:") else model.tagger)
+    bag = bag_of([texts[row] for row in first_U], chosen, known=frozenset(model.bag.vocabulary))
     old = model.documents
     documents = Documents(
         np.concatenate([old.keys_N, text_keys(texts)]),

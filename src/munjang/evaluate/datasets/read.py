@@ -17,6 +17,7 @@ from munjang.errors import InputError, UsageError, shown
 from munjang.evaluate.datasets.layouts import ROLES, Layout
 from munjang.evaluate.datasets.recognise import flat, named, peek, recognise, with_columns
 from munjang.evaluate.datasets.rows import Dataset, Kind, LabelledPair, LabelledText, Row, Scale, ScoredPair, TextPair, Triplet
+from munjang.report.words import Message, Word
 from munjang.text.readers import read_rows
 from munjang.text.rows import BadLines
 
@@ -56,7 +57,7 @@ def read_scored_pairs(path: str | Path, options: ReadOptions = AS_FOUND) -> Data
 
     made = replace(_read(path, layout, detected, make, options), scale=scale)
     top = max((row.score for row in made.rows), default=1.0)
-    note = f"no score is above {low + top * (high - low):g} though the scale is {low:g} to {high:g}: is the scale right?"
+    note = Message(Word.SCALE_DOUBTFUL, top=low + top * (high - low), low=low, high=high)
     return replace(made, notes=(note,)) if top <= 0.5 and len(made) >= 20 else made
 
 
@@ -78,7 +79,7 @@ def read_labelled_pairs(path: str | Path, options: ReadOptions = AS_FOUND) -> Da
 
     made = _read(path, layout, detected, make, options)
     inverted = layout.labels is not None and options.labels is None and layout.labels.get("0") == "1"
-    return replace(made, notes=("labels are inverted in this file (0 means same) and were turned",)) if inverted else made
+    return replace(made, notes=(Message(Word.LABELS_TURNED),)) if inverted else made
 
 
 def read_text_pairs(path: str | Path, options: ReadOptions = AS_FOUND) -> Dataset[TextPair]:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from munjang.errors import UsageError
+from munjang.report.words import Message, Word
 from munjang.train.adapt.masking import mask_pieces, word_starts
 from munjang.train.adapt.mlm_head import MlmHead
 from munjang.train.adapt.text_objective import Candidates, Guesses, TextObjective, no_rows
@@ -99,6 +100,6 @@ class Mlm(TextObjective):
 
     def describe(self) -> str:
         """Say how much is hidden, and where the head came from."""
-        what = "whole words" if self.settings.whole_words else "pieces"
-        among = "the data's pieces" if self.settings.candidates == "data" else "the whole vocabulary"
-        return f"masked language model, {self.settings.share:.0%} of {what} hidden, guessed among {among}"
+        what = Message(Word.WHOLE_WORDS if self.settings.whole_words else Word.PIECES)
+        among = Message(Word.PIECES_OF_DATA if self.settings.candidates == "data" else Word.WHOLE_VOCABULARY)
+        return Message(Word.OBJECTIVE_MLM, share=self.settings.share, what=what, among=among)

@@ -22,6 +22,7 @@ from munjang.train.finish import run as train_recipe
 from munjang.train.load_folder import load_encoder
 from munjang.train.progress import Progress
 from munjang.train.recipe import ModelRecipe, Recipe, StageRecipe
+from munjang.types import Language
 
 Method: TypeAlias = Literal["mlm", "tsdae", "simcse"]
 
@@ -104,14 +105,14 @@ class Adaptation:
         path.write_text(content + "\n", encoding="utf-8")
 
 
-def adapt_model(plan: AdaptPlan, *, resume: bool = False, progress: Progress | None = None) -> Adaptation:
-    """Train by the plan and measure before and after; bad data is refused before the first step."""
+def adapt_model(plan: AdaptPlan, *, resume: bool = False, progress: Progress | None = None, language: Language = "en") -> Adaptation:
+    """Train by the plan and measure before and after; bad data is refused before the first step. `language` is the report's."""
     if not plan.files:
         raise InputError("no file of text to learn from")
     recipe = plan.recipe()
     devs = [read_dev(source, seed=plan.seed) for source in plan.dev]
     before = _scores(devs, Path(recipe.model.base or ""))
-    result = train_recipe(recipe, resume=resume, progress=progress)
+    result = train_recipe(recipe, resume=resume, progress=progress, language=language)
     if not result.is_first:
         return Adaptation(result, plan.method, ())
     after = _scores(devs, result.output)

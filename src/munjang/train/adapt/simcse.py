@@ -13,6 +13,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from munjang.errors import InputError, UsageError
+from munjang.report.words import Message, Word
 from munjang.train.encoder import TrainableEncoder
 from munjang.train.objectives.in_batch import InBatch, InBatchSettings
 from munjang.train.objectives.settings import read_settings, refuse_unless
@@ -56,4 +57,4 @@ class SimCse(InBatch):
 
     def describe(self) -> str:
         """Say the temperature."""
-        return f"unsupervised SimCSE, each text twice with dropout, cosine / {self.settings.temperature:g}"
+        return Message(Word.OBJECTIVE_SIMCSE, temperature=self.settings.temperature)

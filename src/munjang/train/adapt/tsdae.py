@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from munjang.report.words import Message, Word
 from munjang.train.adapt.decoder import Decoder
 from munjang.train.adapt.text_objective import Candidates, Guesses, TextObjective, no_rows
 from munjang.train.encoder import TrainableEncoder
@@ -73,7 +74,7 @@ class Tsdae(TextObjective):
 
     def describe(self) -> str:
         """Say how much is deleted."""
-        return f"TSDAE, {self.settings.share:.0%} of the pieces deleted, a decoder writes the text from its vector"
+        return Message(Word.OBJECTIVE_TSDAE, share=self.settings.share)
 
 
 def delete_pieces(ids_L: Tensor, *, share: float, kept: frozenset[int] = frozenset()) -> Tensor:

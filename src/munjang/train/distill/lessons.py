@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from munjang.errors import InputError
+from munjang.report.words import Message, Word
 from munjang.train.distill.axes import kept_axes, share_kept
 from munjang.train.distill.cache import VectorBlocks, teacher_vectors
 from munjang.train.distill.teacher import PromptedEncoder, TeacherRecipe, load_teacher
@@ -81,12 +82,12 @@ def prepare_lessons(
     refuse_narrow(teacher, student.dimension)
     kept = Path(recipe.cache) if recipe.cache else folder
     blocks = teacher_vectors(teacher, unique, kept, said=said)
-    remarks = [f"teacher {teacher.name}: vectors of {len(unique):,} texts, {teacher.dimension} dimensions"]
+    remarks = [Message(Word.TEACHER_VECTORS, name=teacher.name, count=len(unique), dimension=teacher.dimension)]
     axes_DK = None
     if teacher.dimension > student.dimension:
         axes_DK = kept_axes(blocks, student.dimension, kept)
         share = share_kept(np.asarray(blocks.blocks[0]), axes_DK)
-        remarks.append(f"teacher: {teacher.dimension} dimensions projected to {student.dimension} (PCA), {100 * share:.1f} % kept")
+        remarks.append(Message(Word.TEACHER_PROJECTED, wide=teacher.dimension, narrow=student.dimension, share=100 * share))
     target = Target(axes_DK, is_unit(student))
     return Lessons(blocks, {text: place for place, text in enumerate(unique)}, target, tuple(remarks))
 

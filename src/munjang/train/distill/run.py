@@ -24,6 +24,7 @@ from munjang.train.finish import TrainResult, run, save_encoder
 from munjang.train.loop import TRAINING
 from munjang.train.progress import Progress
 from munjang.train.recipe import Recipe
+from munjang.types import Language
 
 REPORT = "distillation.json"
 
@@ -46,11 +47,16 @@ class _DevFiles:
     parallel: ExampleSet | None
 
 
-def run_distillation(options: DistillOptions, *, resume: bool = False, progress: Progress | None = None) -> DistillResult:
-    """Train the student, save it, and measure what it learnt; files that cannot be measured on are refused before anything else."""
+def run_distillation(
+    options: DistillOptions, *, resume: bool = False, progress: Progress | None = None, language: Language = "en"
+) -> DistillResult:
+    """Train the student, save it, and measure what it learnt; files that cannot be measured on are refused before anything else.
+
+    `language` is the report's.
+    """
     recipe = plan_recipe(options)
     dev = _read_dev(options)
-    result = run(recipe, resume=resume, progress=progress)
+    result = run(recipe, resume=resume, progress=progress, language=language)
     if not result.is_first:
         return DistillResult(result, ())
     made = DistillResult(result, tuple(_measures(recipe, options, dev)))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch.nn.functional as F
 from torch import Tensor
 
+from munjang.report.words import Message, Word
 from munjang.train.objectives.base import Objective, refuse_labels_outside
 from munjang.train.objectives.cosent import ordering_loss
 from munjang.train.objectives.settings import read_settings, refuse_unless
@@ -51,7 +52,7 @@ class Angle(Objective):
 
     def describe(self) -> str:
         """Say the scale."""
-        return f"AnglE: angles in complex space in the order of the scores, scale {self.settings.scale:g}"
+        return Message(Word.OBJECTIVE_ANGLE, scale=self.settings.scale)
 
 
 def angle_similarity(u_BD: Tensor, v_BD: Tensor) -> Tensor:

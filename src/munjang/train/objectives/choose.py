@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from munjang.errors import InputError, UsageError
+from munjang.report.words import Message, Word
 from munjang.train.objectives.base import LabelKind
 
 
@@ -40,7 +41,7 @@ def choose_objective(shape: DataShape) -> Choice:
     """
     refuse_one_label(shape)
     if shape.label_kind == "vectors":
-        return Choice("distillation", "each row carries a teacher's vector, so the student learns to return it")
+        return Choice("distillation", Message(Word.CHOSEN_DISTILLATION))
     if shape.columns < 2:
         raise UsageError(
             "the data has one text column, and an objective compares two\n  add a second column, or use munjang adapt for plain text"
@@ -48,12 +49,9 @@ def choose_objective(shape: DataShape) -> Choice:
     if shape.columns == 2:
         return _choose_for_pairs(shape)
     if shape.label_kind is None:
-        return Choice(
-            "in_batch",
-            "rows are anchor, positive and negatives without labels, so each anchor must find its positive among them and the whole batch",
-        )
+        return Choice("in_batch", Message(Word.CHOSEN_IN_BATCH_NEGATIVES))
     if shape.label_kind == "margins":
-        return Choice("margin_mse", "triplets carry a teacher's scores, so the student learns its margins")
+        return Choice("margin_mse", Message(Word.CHOSEN_MARGINS))
     raise UsageError(
         f"found {shape.columns} text columns with a label of kind {shape.label_kind!r}, which no objective takes\n  name the columns to use"
     )
@@ -61,22 +59,14 @@ def choose_objective(shape: DataShape) -> Choice:
 
 def _choose_for_pairs(shape: DataShape) -> Choice:
     if shape.label_kind == "class":
-        count = f"{shape.classes} classes" if shape.classes else "classes"
-        return Choice(
-            "classification",
-            f"pairs are labelled with {count} that have no order, so a classifier over both vectors learns them, as the paper does for NLI",
-        )
+        return Choice("classification", Message(Word.CHOSEN_CLASSES, classes=shape.classes or Message(Word.SEVERAL)))
     if shape.label_kind == "score":
-        reason = (
-            "pairs carry graded scores, and CoSENT learns their order, which is what the rank correlation measures, in any range; "
-            "the paper's own is regression"
-        )
-        return Choice("cosent", reason)
+        return Choice("cosent", Message(Word.CHOSEN_SCORES))
     if shape.label_kind == "binary":
-        return Choice("online_contrastive", "pairs match or do not, so the hard ones of each batch are drawn together or pushed apart")
+        return Choice("online_contrastive", Message(Word.CHOSEN_BINARY))
     if shape.label_kind == "margins":
         raise UsageError("a teacher's margins need three text columns (query, positive, negative), the data has two")
-    return Choice("in_batch", "pairs without labels are taken as matches, so each text must find its partner among the batch's others")
+    return Choice("in_batch", Message(Word.CHOSEN_PAIRS))
 
 
 def refuse_one_label(shape: DataShape) -> None:

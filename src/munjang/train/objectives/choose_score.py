@@ -6,6 +6,7 @@ In: how many text columns there are and what kind of label. Out: a name for `mak
 from __future__ import annotations
 
 from munjang.errors import UsageError
+from munjang.report.words import Message, Word
 from munjang.train.objectives.choose import Choice, DataShape, refuse_one_label
 
 
@@ -19,19 +20,13 @@ def choose_score_loss(shape: DataShape) -> Choice:
     if shape.columns < 2:
         raise UsageError("the data has one text column, and a cross-encoder scores pairs\n  add a second column")
     if shape.label_kind == "margins":
-        return Choice("margin_mse", "lists carry a teacher's scores, so the model learns its margins")
+        return Choice("margin_mse", Message(Word.CHOSEN_LIST_MARGINS))
     if shape.columns > 2:
-        return Choice(
-            "multiple_negatives", "rows are a query, its answer and texts that are none, so the answer must win over the row's others"
-        )
+        return Choice("multiple_negatives", Message(Word.CHOSEN_LISTS))
     if shape.label_kind == "class":
-        return Choice(
-            "cross_entropy", f"pairs are labelled with {shape.classes or 'several'} classes, so each class has a score of its own"
-        )
+        return Choice("cross_entropy", Message(Word.CHOSEN_PAIR_CLASSES, classes=shape.classes or Message(Word.SEVERAL)))
     if shape.label_kind == "score":
-        return Choice("mse", "pairs carry graded scores, so one number learns them by regression, as the paper's BERT does")
+        return Choice("mse", Message(Word.CHOSEN_PAIR_SCORES))
     if shape.label_kind == "binary":
-        return Choice("bce", "pairs match or do not, so one number learns the probability that they do")
-    return Choice(
-        "multiple_negatives", "pairs without labels are taken as matches, so the answer must win over random answers of other rows"
-    )
+        return Choice("bce", Message(Word.CHOSEN_PAIR_BINARY))
+    return Choice("multiple_negatives", Message(Word.CHOSEN_PAIR_MATCHES))

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from munjang.errors import UsageError
+from munjang.report.words import Message, Word
 from munjang.train.objectives.base import Objective, refuse_labels_outside
 from munjang.train.objectives.settings import read_settings, refuse_unless
 
@@ -73,4 +74,4 @@ class Classification(Objective):
 
     def describe(self) -> str:
         """Say which parts the classifier sees and how many classes there are."""
-        return f"cross-entropy of softmax(W·({', '.join(self.parts)})) over {self.num_labels} classes"
+        return Message(Word.OBJECTIVE_CLASSIFICATION, parts=", ".join(self.parts), classes=self.num_labels)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch.nn.functional as F
 from torch import Tensor
 
+from munjang.report.words import Message, Word
 from munjang.train.objectives.base import Objective, refuse_labels_outside
 from munjang.train.objectives.distances import Distance, distance
 from munjang.train.objectives.settings import read_settings, refuse_unless
@@ -55,7 +56,7 @@ class Contrastive(Objective):
 
     def describe(self) -> str:
         """Say distance and margin."""
-        return f"contrastive, {self.settings.distance} distance, margin {self.settings.margin:g}"
+        return Message(Word.OBJECTIVE_CONTRASTIVE, distance=self.settings.distance, margin=self.settings.margin)
 
 
 class OnlineContrastive(Objective):
@@ -85,7 +86,7 @@ class OnlineContrastive(Objective):
 
     def describe(self) -> str:
         """Say distance and margin."""
-        return f"contrastive over the hard pairs of a batch, {self.settings.distance} distance, margin {self.settings.margin:g}"
+        return Message(Word.OBJECTIVE_ONLINE_CONTRASTIVE, distance=self.settings.distance, margin=self.settings.margin)
 
 
 def _checked_distances(name: str, settings: ContrastiveSettings, columns: list[Tensor], labels_B: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from munjang.report.words import Message, Word
 from munjang.train.objectives.base import Objective, refuse_labels_outside
 from munjang.train.objectives.distances import cosine
 from munjang.train.objectives.settings import read_settings, refuse_unless
@@ -51,7 +52,7 @@ class Cosent(Objective):
 
     def describe(self) -> str:
         """Say the scale."""
-        return f"CoSENT: cosines in the order of the scores, scale {self.settings.scale:g}"
+        return Message(Word.OBJECTIVE_COSENT, scale=self.settings.scale)
 
 
 def ordering_loss(scores_B: Tensor, labels_B: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from munjang.errors import InputError
+from munjang.report.words import Message, Word
 from munjang.train.objectives.base import Objective
 from munjang.train.objectives.distances import distance
 from munjang.train.objectives.settings import read_settings
@@ -62,5 +63,5 @@ class Distillation(Objective):
 
     def describe(self) -> str:
         """Say what is compared with the teacher."""
-        measures = {"squared": "squared distance from", "mse": "mean squared difference from", "cosine": "1 − cosine with"}
-        return f"distillation: {measures[self.settings.compare]} the teacher's vectors"
+        words = {"squared": Word.OBJECTIVE_SQUARED, "mse": Word.OBJECTIVE_MSE, "cosine": Word.OBJECTIVE_COSINE}
+        return Message(words[self.settings.compare])

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from munjang.report.words import Message, Word
 from munjang.train.objectives.base import Objective
 from munjang.train.objectives.distances import Similarity, all_pairs
 from munjang.train.objectives.settings import read_settings, refuse_unless
@@ -76,5 +77,5 @@ class InBatch(Objective):
 
     def describe(self) -> str:
         """Say similarity, scale and direction."""
-        both = "both ways" if self.settings.symmetric else "one way"
-        return f"in-batch negatives {both}, {self.settings.similarity} × {self.settings.factor:g}, further columns are hard negatives"
+        word = Word.OBJECTIVE_IN_BATCH_BOTH if self.settings.symmetric else Word.OBJECTIVE_IN_BATCH
+        return Message(word, similarity=self.settings.similarity, factor=self.settings.factor)

@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from munjang.errors import InputError
+from munjang.report.words import Message, Word
 from munjang.train.objectives.base import Objective
 from munjang.train.objectives.distances import Similarity, similarity
 from munjang.train.objectives.settings import read_settings
@@ -49,7 +50,7 @@ class MarginMse(Objective):
 
     def describe(self) -> str:
         """Say which similarity is used."""
-        return f"mean squared error of the margins ({self.settings.similarity}) against the teacher's"
+        return Message(Word.OBJECTIVE_MARGIN_MSE, similarity=self.settings.similarity)
 
 
 def margin_mse(scores_BN1: Tensor, teacher: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from munjang.errors import InputError, UsageError
+from munjang.report.words import Message, Word
 from munjang.train.objectives.base import Objective
 from munjang.train.objectives.settings import read_settings, refuse_unless
 
@@ -82,10 +83,10 @@ class Matryoshka(Objective):
     def describe(self) -> str:
         """Say the dimensions, their weights, and the inner objective; warn if the full dimension is not among them."""
         steps = ", ".join(f"{dim}×{weight:g}" for dim, weight in zip(self.dims, self.weights, strict=True))
-        warning = "" if self.dimension in self.dims else f" (the full {self.dimension} dimensions are not trained)"
         inner = self.inners[0]
         assert isinstance(inner, Objective)
-        return f"Matryoshka at {steps}{warning} around {inner.describe()}"
+        word = Word.OBJECTIVE_MATRYOSHKA if self.dimension in self.dims else Word.OBJECTIVE_MATRYOSHKA_CUT
+        return Message(word, steps=steps, dimension=self.dimension, inner=inner.describe())
 
 
 def cut(vectors_BD: Tensor, dim: int) -> Tensor:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch.nn.functional as F
 from torch import Tensor
 
+from munjang.report.words import Message, Word
 from munjang.train.objectives.base import Objective, refuse_labels_outside
 from munjang.train.objectives.distances import cosine
 from munjang.train.objectives.settings import read_settings
@@ -43,4 +44,4 @@ class Regression(Objective):
 
     def describe(self) -> str:
         """Say what is compared."""
-        return "mean squared error of cos(u, v) against the score"
+        return Message(Word.OBJECTIVE_REGRESSION)

@@ -14,18 +14,19 @@ import torch
 from torch import Tensor
 
 from munjang.errors import InputError
+from munjang.report.words import Message, Word
 from munjang.train.objectives.base import Objective
 from munjang.train.objectives.scores import ScoreLoss
 
 _DESCRIBED = {
-    "mse": "one score a pair, mean squared error",
-    "bce": "one score a pair, binary cross-entropy",
-    "cross_entropy": "one score a class, cross-entropy",
-    "margin_mse": "mean squared error of the margins against the teacher's",
-    "multiple_negatives": "the first document must win over the query's others, cross-entropy",
-    "listnet": "a query's documents ordered together, ListNet",
-    "lambdaloss": "a query's documents ordered together, LambdaLoss",
-    "ranknet": "a query's documents ordered two by two, RankNet",
+    "mse": Word.LOSS_MSE,
+    "bce": Word.LOSS_BCE,
+    "cross_entropy": Word.LOSS_CROSS_ENTROPY,
+    "margin_mse": Word.LOSS_MARGIN_MSE,
+    "multiple_negatives": Word.LOSS_MULTIPLE_NEGATIVES,
+    "listnet": Word.LOSS_LISTNET,
+    "lambdaloss": Word.LOSS_LAMBDALOSS,
+    "ranknet": Word.LOSS_RANKNET,
 }
 
 
@@ -57,4 +58,4 @@ class ScoreObjective(Objective):
 
     def describe(self) -> str:
         """Say in one line what is made smaller."""
-        return _DESCRIBED[self.name]
+        return Message(_DESCRIBED[self.name])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch.nn.functional as F
 from torch import Tensor
 
+from munjang.report.words import Message, Word
 from munjang.train.objectives.base import Objective
 from munjang.train.objectives.distances import Distance, distance
 from munjang.train.objectives.settings import read_settings, refuse_unless
@@ -51,4 +52,4 @@ class Triplet(Objective):
 
     def describe(self) -> str:
         """Say which distance and margin."""
-        return f"triplets, {self.settings.distance} distance, margin {self.settings.margin:g}"
+        return Message(Word.OBJECTIVE_TRIPLET, distance=self.settings.distance, margin=self.settings.margin)
