@@ -176,7 +176,8 @@ class Verifier:
             return
         if found:
             more = f", and {len(found) - 1:,} more" if len(found) > 1 else ""
-            self._damage = f"{self._path}: the file is damaged ({found[0]}{more})\n  munjang check lists all; restore a copy, or remove and add again what fails"
+            advice = "munjang check lists all; restore the library from a copy, or remove and add again what fails"
+            self._damage = f"{self._path}: the file is damaged ({found[0]}{more})\n  {advice}"
             raise DamagedFile(self._damage)
 
     def _matches(self, choose: Callable[[PageSums], Ints]) -> bool:
