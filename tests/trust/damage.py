@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 HUGE = (2**64 - 1, 2**63 - 1, 2**63, 2**62, 2**40, 2**32 - 1, 2**31 - 1, 2**31)
@@ -70,6 +73,30 @@ WAYS: tuple[Callable[[bytes, random.Random], bytes], ...] = (
 )  # fmt: skip
 
 
+def regions(library: Path) -> dict[str, list[int]]:
+    """Return the pages of each table and index of a library's file, counted from 0, and of all inner pages together."""
+    with closing(sqlite3.connect(library)) as connection:
+        found = connection.execute("SELECT name, pagetype, pageno - 1 FROM dbstat").fetchall()
+        (free,) = connection.execute("PRAGMA freelist_count").fetchone()
+    assert not free, "compact the library first"
+    pages: dict[str, list[int]] = {"inner pages": [page for _, kind, page in found if kind == "internal"]}
+    for name, _, page in found:
+        pages.setdefault(name, []).append(page)
+    return pages
+
+
+def flip_in_region(path: Path, pages: list[int], seed: int) -> str:
+    """Flip one bit in one of these pages of a library; the file's times stay as they were, as when a disk forgets."""
+    chance, before = random.Random(seed), path.stat()
+    raw = bytearray(path.read_bytes())
+    page_bytes = int.from_bytes(raw[16:18], "big")
+    at, bit = chance.choice(pages) * page_bytes + chance.randrange(page_bytes), chance.randrange(8)
+    raw[at] ^= 1 << bit
+    path.write_bytes(raw)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    return f"bit {bit} of byte {at}"
+
+
 def damage(folder: Path, seed: int) -> str:
     """Damage one file of a folder, never the same way twice; return what was done."""
     chance = random.Random(seed)
@@ -80,5 +107,7 @@ def damage(folder: Path, seed: int) -> str:
         way, after = flip_bits, flip_bits(before, random.Random(seed + 1))
     if not after and path.suffix == ".db":  # an empty file is where a new library is made
         after = before[:1]
+    times = path.stat()
     path.write_bytes(after)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     return f"{way.__name__} of {path.relative_to(folder).as_posix()}"

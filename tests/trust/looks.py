@@ -15,6 +15,8 @@ import numpy as np
 ABSENT = "absent"
 TEXTS = ["The cat is sleeping by the window.", "고양이가 창가에서 졸고 있다.", "a book about winter"]
 KEY_PARTS = ("weights", "int8")
+LIBRARY_DOCUMENTS = 40
+FILTERS = ("version >= 20", "kind = 'odd' or version < 3", "version is null", "not kind contains 'v'")
 OWNER: dict[str, str | int] = {"what": "unit vectors", "uuid": "abc", "dimension": 8}
 
 
@@ -101,18 +103,17 @@ def look_bulk(folder: Path) -> str:
 
 
 def look_library(folder: Path) -> str:
-    """Search in three ways, then let the library check itself: what it finds wrong counts as a refusal."""
+    """Ask in every way for everything there is; nobody runs a check."""
     from tests.faults.library_worker import opened
 
-    from munjang.errors import DamagedFile
-
+    k = 2 * LIBRARY_DOCUMENTS
     with opened(str(folder / "a.db")) as library:
-        found = [library.search("document 3", k=40, hybrid=hybrid) for hybrid in (False, True)]
-        documents = library.get(map(str, range(40)))
-        wrong = library.check()
-    if wrong:
-        raise DamagedFile(wrong[0])
-    return digest([[(hit.id, hit.text, hit.score) for hit in hits] for hits in found], documents)
+        answers = [
+            library.search("document 3 filler", k=k, where=where, hybrid=hybrid) for hybrid in (False, True) for where in (None, *FILTERS)
+        ]
+        answers += [library.search(k=k, like=["7"], unlike=["8"]), *library.search_many(["version 5", "words here"], k=k, hybrid=True)]
+        documents = library.get(map(str, range(LIBRARY_DOCUMENTS)))
+    return digest([[(hit.id, hit.text, hit.score, hit.metadata, hit.start, hit.stop) for hit in hits] for hits in answers], documents)
 
 
 LOOKS: dict[str, Callable[[Path], str]] = {

@@ -2,6 +2,8 @@
 
     python opening.py KIND FOLDER SCRATCH FIRST COUNT
 
+A kind may end in a part of the library's file, as "library/passages_of": then single bits are flipped there.
+
 One JSON line each: {"seed", "how", "is"}, where "is" is "same", "refused", "changed", or what went wrong. A line with "how" alone comes
 before the folder is opened, so that whoever watches knows at which damage a child died or hung.
 """
@@ -20,18 +22,20 @@ MEMORY = 2 * 2**30
 
 def main(kind: str, folder: Path, scratch: Path, first: int, count: int) -> None:
     sys.path.insert(0, str(Path(__file__).parents[2]))
-    from tests.trust.damage import damage
+    from tests.trust.damage import damage, flip_in_region, regions
     from tests.trust.looks import ABSENT, LOOKS
 
     from munjang.errors import MunjangError
 
     warnings.simplefilter("ignore")
+    kind, _, region = kind.partition("/")
     look = LOOKS[kind]
+    pages = regions(folder / "a.db")[region] if region else []
     good = look(Path(shutil.copytree(folder, scratch / "good")))  # imports what it needs
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     for seed in range(first, first + count):
         place = Path(shutil.copytree(folder, scratch / "damaged"))
-        how = damage(place, seed)
+        how = flip_in_region(place / "a.db", pages, seed) if region else damage(place, seed)
         print(json.dumps({"seed": seed, "how": how}), flush=True)
         try:
             found = look(place)

@@ -32,6 +32,7 @@ SIZES = {
     "kills at one call after the other": Size(0, 100, 2_000),
     "power cuts per writer": Size(60, 1_000, 5_000),
     "damages per kind": Size(1_000, 20_000, 20_000),
+    "flips per part of a library": Size(60, 2_000, 20_000),
     "seconds of mixed work": Size(10, 120, 3_600),
 }
 

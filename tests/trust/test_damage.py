@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.trust import opening
-from tests.trust.looks import LOOKS, UNSUMMED
+from tests.trust.looks import LIBRARY_DOCUMENTS, LOOKS, UNSUMMED
 from tests.trust.sizes import LENGTHS, sized
 from tests.trust.table import Writers
 
@@ -71,14 +71,18 @@ def open_damaged(kind: str, folder: Path, scratch: Path, count: int) -> list[dic
     return reports
 
 
+def make_library(folder: Path) -> None:
+    from tests.faults.library_worker import opened, record
+
+    with opened(str(folder / "a.db")) as library:
+        library.add([{**record(str(number), number), "kind": "odd" if number % 2 else "even"} for number in range(LIBRARY_DOCUMENTS)])
+        library.compact()
+
+
 def made(kind: str, writers: Writers, folder: Path) -> None:
     """Write an undamaged folder of the kind."""
     if kind == "library":
-        from tests.faults.library_worker import opened, record
-
-        with opened(str(folder / "a.db")) as library:
-            library.add([record(str(number), number) for number in range(40)])
-            library.compact()
+        make_library(folder)
         return
     writers({"bulk directory": "bulk job"}.get(kind, kind)).write(folder)
 
@@ -97,3 +101,32 @@ def test_damaged_files_are_refused_or_harmless(writers: Writers, tmp_path, kind,
     figures("a damaged file is refused or does no harm", cases=len(reports), bad=len(bad), notes=notes)
     assert not bad, f"{len(bad)} of {len(reports)}: {bad[:50]}"
     assert counts["refused"] > 0
+
+
+PARTS = (
+    "inner pages", "sqlite_schema", "settings", "documents", "sqlite_autoindex_documents_1", "passages", "passages_of", "vectors",
+    "words_data", "words_idx", "words_docsize", "words_content",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def deep_library(tmp_path_factory) -> Path:
+    """A library with small pages, so that few documents make deep trees."""
+    folder = tmp_path_factory.mktemp("deep")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("munjang.library.sqlite_schema.PAGE_BYTES", 512)
+        make_library(folder)
+    return folder
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits memory as Linux does")
+@LENGTHS
+@pytest.mark.parametrize("part", PARTS)
+def test_a_flipped_bit_in_any_part_of_a_library_is_refused_or_harmless(deep_library, tmp_path, part, length, figures):
+    reports = open_damaged(f"library/{part}", deep_library, tmp_path / "scratch", sized("flips per part of a library", length))
+    bad = [report for report in reports if report["is"] not in {"same", "refused"}]
+    counts = Counter(report["is"] for report in reports)
+    figures(
+        "a flipped bit of a library is refused or does no harm", cases=len(reports), bad=len(bad), notes=f"{counts['refused']:,} refused"
+    )
+    assert not bad, f"{len(bad)} of {len(reports)}: {bad[:50]}"

@@ -102,6 +102,7 @@ class Library:
     def get(self, ids: Iterable[str]) -> list[Document]:
         """Return the documents with these ids, in this order, without those that do not exist."""
         wanted = validate_ids(ids)
+        self.store.verify()
         found = self.store.get([id for id in wanted if storable(id)])
         return [found[id] for id in wanted if id in found]
 
@@ -133,6 +134,7 @@ class Library:
             raise UsageError("there is no query, expected one, or documents to look near (like), which a re-ranker cannot read")
         like, unlike = validate_ids(like, name="like"), validate_ids(unlike, name="unlike")
         request = _request(k, where, hybrid, rerank, rerank_share, exact, [*like, *unlike], min_score, explain, budget_seconds)
+        self.store.verify()
         if query is None:
             request = replace(request, hybrid=None)
             return self._find([Query(liked_vector(self.store, None, like, unlike), ())], [""], request)[0]
@@ -159,10 +161,12 @@ class Library:
         """Return an answer for each query, as `search` would, but encoded and searched together; `budget_seconds` is for each."""
         request = _request(k, where, hybrid, rerank, rerank_share, exact, [], min_score, explain, budget_seconds)
         texts = [_question(query) for query in validate_texts(queries, name="queries")]
+        self.store.verify()
         return self._find(self._queries(texts, request), texts, request) if texts else []
 
     def prepare(self) -> str:
         """Build what makes searching fast, now instead of at the first search; say how searches are answered from now on."""
+        self.store.verify(whole=True)
         return self._meaning.prepare()
 
     def info(self) -> Info:

@@ -6,6 +6,8 @@ import sqlite3
 from collections.abc import Callable, Iterator
 
 from munjang.library.checksums import document_checksum, passage_checksum
+from munjang.library.sqlite_files import is_busy
+from munjang.library.sqlite_schema import TABLES
 
 MOST = 100
 """Findings after which a check stops counting the same kind of thing."""
@@ -14,6 +16,7 @@ MOST = 100
 def findings(connection: sqlite3.Connection, *, dimension: int) -> list[str]:
     """Return what is wrong, one sentence each. The connection must be able to write, and be inside no transaction."""
     steps: tuple[Callable[[], Iterator[str]], ...] = (
+        lambda: _schema(connection),
         lambda: _structure(connection),
         lambda: _documents(connection),
         lambda: _passages(connection, dimension),
@@ -24,9 +27,19 @@ def findings(connection: sqlite3.Connection, *, dimension: int) -> list[str]:
     for step in steps:
         try:
             found.extend(step())
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite names a damaged table, and Python cannot read the name
+            if is_busy(error):
+                raise
             found.append(f"reading stops: {error}")
     return found
+
+
+def _schema(connection: sqlite3.Connection) -> Iterator[str]:
+    """Compare the tables' definitions, by one letter of which words may be looked for otherwise than they were written."""
+    defined = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")}
+    for statement in TABLES:
+        if statement not in defined:
+            yield f"the definition of {statement.split(' (')[0].removeprefix('CREATE ').lower()} is missing or another one"
 
 
 def _structure(connection: sqlite3.Connection) -> Iterator[str]:
@@ -70,4 +83,6 @@ def _words(connection: sqlite3.Connection) -> Iterator[str]:
     try:
         connection.execute("INSERT INTO words (words) VALUES ('integrity-check')")
     except sqlite3.Error as error:
+        if is_busy(error):
+            raise
         yield f"the index of words: {error}"

@@ -200,12 +200,17 @@ def _ours(error: sqlite3.Error, name: str) -> MunjangError | None:
     code = str(getattr(error, "sqlite_errorname", ""))
     if code in _NO_SPACE:
         return NoSpace(f"{name}: the disk is full, or a quota or size limit is reached; what was there before is intact\n  free some space")
-    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+    if is_busy(error):
         return Busy(f"{name}: another program holds the file\n  try again when it is done")
     if code.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
         return InputError(f"{name}: cannot be opened for reading and writing ({code})\n  check the path and its permissions")
     damaged = code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR")) or any(word in str(error) for word in _DAMAGED_WORDS)
     return _damaged(name, error) if damaged else None
+
+
+def is_busy(error: Exception) -> bool:
+    """Say whether another connection stands in the way, so that nothing is known about the file."""
+    return str(getattr(error, "sqlite_errorname", "")).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
 def _damaged(name: str, error: Exception) -> DamagedFile:

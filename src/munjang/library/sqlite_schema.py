@@ -13,16 +13,17 @@ import sqlite3
 import uuid
 from pathlib import Path
 
-from munjang.errors import DamagedFile, InputError
+from munjang.errors import DamagedFile, InputError, shown
 from munjang.library.sqlite_files import PAGE_BYTES, open_connection, transaction, translated
 from munjang.library.store import Settings
+from munjang.library.words import is_known
 from munjang.whole_file import sync
 
 APPLICATION = 0x4D4A4C42  # "MJLB"
 FORMAT = 1
 _SMALLEST = 512  # bytes of an SQLite file
 
-_TABLES = (
+TABLES = (
     "CREATE TABLE settings (one INTEGER PRIMARY KEY CHECK (one = 1), uuid TEXT NOT NULL, generation INTEGER NOT NULL, model TEXT NOT NULL,"
     " fingerprint TEXT NOT NULL, dimension INTEGER NOT NULL, analyser TEXT NOT NULL, passage_characters INTEGER NOT NULL,"
     " passage_overlap INTEGER NOT NULL)",
@@ -80,7 +81,11 @@ def read_settings(connection: sqlite3.Connection) -> Settings:
     row = connection.execute(f"SELECT {_COLUMNS} FROM settings").fetchone()  # noqa: S608
     if row is None or tuple(map(type, row)) != (str, str, int, str, int, int):  # a damaged page can hold what the table forbids
         raise DamagedFile(f"{path_of(connection)}: the library's settings are missing or damaged\n  restore it from a copy")
-    return Settings(*row)
+    settings = Settings(*row)
+    if not is_known(settings.analyser):  # words would be looked for otherwise than they were written
+        path = path_of(connection)
+        raise DamagedFile(f"{path}: the kind of its words is {shown(settings.analyser)}, which there is not\n  restore it from a copy")
+    return settings
 
 
 def path_of(connection: sqlite3.Connection) -> str:
@@ -96,7 +101,7 @@ def write_settings(connection: sqlite3.Connection, settings: Settings) -> None:
 
 def _fill(connection: sqlite3.Connection, path: Path, settings: Settings) -> None:
     with transaction(connection, str(path)):
-        for statement in _TABLES:
+        for statement in TABLES:
             connection.execute(statement)
         connection.execute(
             f"INSERT INTO settings (one, uuid, generation, {_COLUMNS}) VALUES (1, ?, 1, ?, ?, ?, ?, ?, ?)",  # noqa: S608

@@ -12,12 +12,12 @@ from pathlib import Path
 from munjang.errors import InputError, MunjangError
 from munjang.library import sqlite_read, sqlite_write
 from munjang.library.sql_store import SqlStore
-from munjang.library.sqlite_check import findings
 from munjang.library.sqlite_discard import remove_unused
 from munjang.library.sqlite_files import BUSY_SECONDS, Connections, open_connection, transaction, translated
 from munjang.library.sqlite_schema import check_is_library, create, read_settings, write_settings
+from munjang.library.sqlite_verify import Verifier
 from munjang.library.sqlite_words import tidy_words
-from munjang.library.store import Change, Entry, Settings
+from munjang.library.store import BLOCK, Change, Entry, Settings
 from munjang.library.writer_lock import hold
 
 
@@ -38,6 +38,7 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
         super().__init__(str(path), uuid, connections, sqlite_read)
         self._path = path
         self._made = made
+        self._verifier = Verifier(path, uuid, connections)
 
     @classmethod
     def open(cls, path: str | Path, *, create_with: Settings | None = None) -> SqliteStore:
@@ -69,9 +70,11 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
         with hold(_lock_of(self._path), name=self.name, purpose=purpose):
             connection = self._connections.writer()
             try:
+                self._verifier.begin_writing()
                 with self._writing_with(connection):
                     yield
             finally:
+                self._verifier.end_writing(connection)
                 with translated(self.name):
                     connection.close()
 
@@ -91,6 +94,7 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
             if settings is not None:
                 sqlite_write.delete_up_to(connection, before)
             sqlite_write.next_generation(connection, microseconds=_microseconds())
+        self._verifier.committed()
         self._connections.check_in_place()  # what was written to a file that is gone is not there
 
     def delete(self, ids: Sequence[str], /) -> int:
@@ -99,6 +103,7 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
         with transaction(connection, self.name):
             count = sqlite_write.delete_documents(connection, ids)
             sqlite_write.next_generation(connection, microseconds=_microseconds())
+        self._verifier.committed()
         self._connections.check_in_place()
         return count
 
@@ -113,21 +118,33 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
         except (MunjangError, OSError, sqlite3.Error):  # busy or damaged: what cannot be told to be unused stays
             return False
 
+    def verify(self, *, whole: bool = False) -> None:
+        """Raise DamagedFile if the file is not what was written."""
+        self._verifier.verify(whole=whole)
+
+    def entries(self, *, block: int = BLOCK) -> Iterator[list[Entry]]:
+        """Yield every document with its passages and vectors; of a damaged file, where some may be missing, none."""
+        self.verify(whole=True)
+        yield from super().entries(block=block)
+
     def check(self) -> list[str]:
         """Read everything and return what is wrong."""
-        connection = self._connections.writer()
-        try:
-            return findings(connection, dimension=self.settings().dimension)
-        finally:
-            connection.close()
+        return self._verifier.check()
 
     def compact(self) -> None:
         """Give space that deleted documents left back to the disk."""
         connection = self._held()
         with translated(self.name):
             tidy_words(connection)
+            self._verifier.committed()
             connection.execute("VACUUM")
+            self._verifier.committed()
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._verifier.close()
+        super().close()
 
 
 def _lock_of(path: Path) -> Path:

@@ -201,6 +201,10 @@ class Store(Protocol):
         """Return the number of documents and of passages."""
         ...
 
+    def verify(self, *, whole: bool = False) -> None:
+        """Raise DamagedFile if what is stored is not what was written, as far as this can be found out quickly; with `whole`, surely."""
+        ...
+
     def check(self) -> list[str]:
         """Read everything and return what is wrong, one sentence each; empty when all is well."""
         ...

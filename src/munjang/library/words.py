@@ -8,6 +8,7 @@ one.
 from __future__ import annotations
 
 import re
+from typing import get_args
 
 from munjang.text.english import stem
 from munjang.text.korean import Analyser, morphemes, tagged_morphemes
@@ -34,6 +35,15 @@ def has_stems(way: str) -> bool:
 def analyser_of(way: str) -> Analyser:
     """Return who splits Korean in a library."""
     return "kiwi" if way.removesuffix(_STEMS) == "kiwi" else "bigrams"
+
+
+def is_known(way: str) -> bool:
+    """Say whether words can be made in this way.
+
+    >>> is_known("kiwi+stems"), is_known("kiwi+stemr")
+    (True, False)
+    """
+    return way.removesuffix(_STEMS) in get_args(Analyser)
 
 
 def passage_words(text: str, way: str) -> list[str]:

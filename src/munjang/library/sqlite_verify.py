@@ -1,0 +1,217 @@
+"""Is a library's file what was written? Found out before the first answer, for a few per cent of a search.
+
+Beside the library, in `NAME.cache/pages.cache`, stands the sum of every page of its file. The writer keeps the sums up to date with each
+commit. A file whose pages have these sums is whole. Where a sum is missing or another one (a writer was killed, the file was copied or
+restored, another program wrote to it, or it is damaged), everything is checked as by `munjang check`: what passes gets new sums, and what
+does not is refused with DamagedFile until the library is opened again or written to.
+
+A search passes over the pages of vectors and of passages' words: it does not need them, or reads rows that have a checksum of their own.
+Reading everything (`whole`) and writing pass over nothing.
+
+Of a very large library the first search reads a part, and a thread in the background the rest; the next process goes on where this one
+stopped. A library that stays open is read again every hour.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from munjang.errors import Busy, DamagedFile, MunjangError
+from munjang.library.page_sums import PageSums, load_sums, read_mark, save_sums, sum_whole_file, tell_apart, write_mark
+from munjang.library.sqlite_check import findings
+from munjang.library.sqlite_files import Connections, translated
+from munjang.library.sqlite_pages import NO_FILE, LogPages, LogPosition, descriptor_of, page_bytes_of, page_count, read_log, sum_file
+from munjang.library.sqlite_schema import read_settings
+from munjang.types import Ints
+
+BYTES_AT_ONCE = 256 * 2**20
+"""What the first search reads at most, in about a tenth of a second."""
+
+UNSUMMED_BYTES = 64 * 2**20
+"""A larger file without sums is not checked by a search, which would take seconds, but by `munjang check`, `add` or `compact`."""
+
+AGAIN_SECONDS = 3_600.0
+STEP_BYTES, STEP_PAUSE = 32 * 2**20, 0.25
+"""What the thread in the background reads before it lets others work."""
+_TRIES, _TRY_PAUSE = 4, 0.02
+"""A commit that has its sums only a moment later is no damage."""
+
+
+class Verifier:
+    """Compares a library's file with its sums, and keeps the sums of those who write."""
+
+    def __init__(self, path: Path, uuid: str, connections: Connections) -> None:
+        self._path, self._uuid, self._connections = path, uuid, connections
+        self._folder = path.with_name(path.name + ".cache")
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._damage: str | None = None
+        self._due = self._whole_due = -1.0
+        self._writing: tuple[PageSums, LogPosition] | None = None
+
+    def verify(self, *, whole: bool = False) -> None:
+        """Raise DamagedFile if the file is not what was written; costs next to nothing when it was verified in the last hour."""
+        if self._damage is not None:
+            raise DamagedFile(self._damage)
+        if time.monotonic() < (self._whole_due if whole else self._due):
+            return
+        with self._lock:
+            if time.monotonic() < (self._whole_due if whole else self._due):
+                return
+            if whole:
+                self._verify_whole(at_any_size=True)
+            else:
+                self._verify_for_search()
+
+    def check(self) -> list[str]:
+        """Read everything and return what is wrong; a file that is whole gets sums."""
+        connection = self._connections.writer()
+        try:
+            with translated(str(self._path)):
+                before = sum_whole_file(self._path)
+                found = findings(connection, dimension=read_settings(connection).dimension)
+                if not found and before is not None and before.has_sums_of(sum_whole_file(self._path)):  # nobody committed meanwhile
+                    save_sums(self._folder, self._uuid, tell_apart(before, connection))
+        finally:
+            connection.close()
+        return found
+
+    def begin_writing(self) -> None:
+        """Get ready to keep the sums of what is committed from now on; the caller holds the writer's lock and an open connection.
+
+        The pages of a damaged file get no new sums, so that damage is not taken for what was written.
+        """
+        self._writing = None
+        with self._lock:
+            try:
+                if time.monotonic() >= self._whole_due:
+                    self._verify_whole(at_any_size=False)
+                sums = None if self._damage else load_sums(self._folder, self._uuid)
+                if sums is not None:
+                    self._writing = sums, read_log(self._path).end
+            except (MunjangError, OSError):
+                pass
+
+    def committed(self) -> None:
+        """Take over the pages of a commit that was just made."""
+        if self._writing is None:
+            return
+        sums, position = self._writing
+        self._writing = None
+        try:
+            log = read_log(self._path, after=position)
+            if log.size is not None:
+                sums = self._with_commit(sums, log, log.size)
+                save_sums(self._folder, self._uuid, sums)
+            self._writing = sums, log.end
+        except OSError:  # the next search finds other sums than those of the file, and checks everything
+            pass
+
+    def end_writing(self, connection: sqlite3.Connection) -> None:
+        """Tell pages apart if many are new; what was damaged may have been mended, so the next search looks again."""
+        if self._writing is not None and self._writing[0].has_many_new:
+            save_sums(self._folder, self._uuid, tell_apart(self._writing[0], connection))
+        self._writing = None
+        if self._damage is not None:
+            self._damage, self._due, self._whole_due = None, -1.0, -1.0
+
+    def close(self) -> None:
+        """Stop what goes on in the background."""
+        self._closed.set()
+
+    def _verify_whole(self, *, at_any_size: bool) -> None:
+        sums = load_sums(self._folder, self._uuid)
+        if sums is None and not at_any_size and self._path.stat().st_size > UNSUMMED_BYTES:
+            return
+        self._due = self._whole_due = time.monotonic() + AGAIN_SECONDS
+        if sums is None or not self._matches(lambda sums: sums.all_N):
+            self._check_or_raise()
+
+    def _verify_for_search(self) -> None:
+        first_time = self._due < 0
+        self._due = time.monotonic() + AGAIN_SECONDS
+        sums = load_sums(self._folder, self._uuid)
+        if sums is None:
+            if self._path.stat().st_size <= UNSUMMED_BYTES:
+                self._check_or_raise()
+            return
+        if first_time and len(sums.searched_N) * sums.page_bytes <= BYTES_AT_ONCE:
+            if not self._matches(lambda sums: sums.searched_N):
+                self._check_or_raise()
+            return
+        start = read_mark(self._folder) % max(1, len(sums.searched_N))
+        pages_N = np.roll(sums.searched_N, -start)
+        at_once = BYTES_AT_ONCE // sums.page_bytes if first_time else 0
+        if not self._matches(_only(pages_N[:at_once])):
+            self._check_or_raise()
+        write_mark(self._folder, start + at_once)
+        step = STEP_BYTES // sums.page_bytes
+        threading.Thread(target=self._go_on, args=(pages_N[at_once:], start + at_once, step), daemon=True).start()
+
+    def _go_on(self, pages_N: Ints, start: int, step: int) -> None:
+        """Compare pages in the background; the next search raises what is found."""
+        for at in range(0, len(pages_N), step):
+            if self._closed.wait(STEP_PAUSE):
+                return
+            part_N = pages_N[at : at + step]
+            try:
+                if not self._matches(_only(part_N)):
+                    self._check_or_raise()
+                    return
+            except MunjangError:
+                return
+            write_mark(self._folder, start + at + step)
+
+    def _check_or_raise(self) -> None:
+        try:
+            found = self.check()
+        except Busy:  # a writer is at work: the next search tries again
+            self._due = self._whole_due = -1.0
+            return
+        if found:
+            more = f", and {len(found) - 1:,} more" if len(found) > 1 else ""
+            advice = "munjang check lists all; restore the library from a copy, or remove and add again what fails"
+            self._damage = f"{self._path}: the file is damaged ({found[0]}{more})\n  {advice}"
+            raise DamagedFile(self._damage)
+
+    def _matches(self, choose: Callable[[PageSums], Ints]) -> bool:
+        """Say whether the pages have their sums; a commit that gets its sums only a moment later is no damage."""
+        for attempt in range(_TRIES):
+            if attempt:
+                time.sleep(_TRY_PAUSE)
+            sums = load_sums(self._folder, self._uuid)
+            try:
+                if sums is not None and self._match(sums, choose(sums)):
+                    return True
+            except OSError:
+                pass
+        return False
+
+    def _match(self, sums: PageSums, pages_N: Ints) -> bool:
+        with self._connections.reader():  # so that SQLite has the file open
+            file = descriptor_of(self._path)
+            if file is None or page_bytes_of(file) != sums.page_bytes:
+                return False
+            log = read_log(self._path)
+            count = len(sums.sums_N)
+            if page_count(file, sums.page_bytes, log) != count:
+                return False
+            found = sum_file(self._path, file, sums.page_bytes, log, pages_N[pages_N < count])
+            return all(np.array_equal(found_N, sums.sums_N[part_N]) for part_N, found_N in found)
+
+    def _with_commit(self, sums: PageSums, log: LogPages, count: int) -> PageSums:
+        """Return the sums after commits that left `count` pages and are in the log."""
+        pages_N = np.array(sorted(page for page in log.offsets if page < count), dtype=np.int64)
+        parts = list(sum_file(self._path, NO_FILE, sums.page_bytes, log, pages_N))
+        written_N, sums_N = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return sums.with_pages(count, written_N, sums_N)
+
+
+def _only(pages_N: Ints) -> Callable[[PageSums], Ints]:
+    return lambda _: pages_N
