@@ -14,8 +14,9 @@ import numpy as np
 
 from munjang.report.charts import Bars, Line, histogram, line_chart
 from munjang.report.page import page, table, text
+from munjang.train.diagnoses import Diagnosis, diagnose_answers
 from munjang.train.examples import Example
-from munjang.train.log import TrainingLog
+from munjang.train.log import Answers, TrainingLog
 from munjang.types import Encoder
 from munjang.vectors.similarity import similarity_pairwise
 
@@ -33,6 +34,8 @@ class Spread:
     unlike: tuple[float, ...]
     random: tuple[float, ...]
     measure: Literal["cosine", "score"] = "cosine"
+    answers: Answers | None = None
+    """Of a cross-encoder, what it answers to the labelled rows among these."""
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -49,16 +52,15 @@ class Spread:
             return bool(self.alike) and float(np.std([*self.alike, *self.unlike, *self.random])) < 1e-4
         return bool(self.random) and (float(np.mean(self.random)) > COLLAPSED or float(np.std(self.random)) < 1e-4)
 
-    def warning(self) -> str | None:
-        """Return what is wrong, or None."""
-        if not self.collapsed:
-            return None
-        if self.measure == "score":
-            return f"Every pair gets the same score, {np.mean(self.alike):.3f}. Lower the learning rate, or train for more steps."
-        return (
-            f"The space has collapsed: random pairs have a mean cosine of {np.mean(self.random):.2f}. Lower the learning rate, use an "
-            "objective with negatives, or train for fewer steps."
-        )
+    def diagnosis(self, stage: int) -> Diagnosis | None:
+        """Return what is wrong with the model that stage `stage` made, or None."""
+        if self.measure == "cosine":
+            return Diagnosis("collapsed", stage, {"cosine": float(np.mean(self.random))}) if self.collapsed else None
+        if self.collapsed and (self.answers is None or self.answers.kind == "score"):
+            labels = self.answers.labels if self.answers else 0.0
+            spread = float(np.std([*self.alike, *self.unlike, *self.random]))
+            return Diagnosis("constant_score", stage, {"answer": f"{np.mean(self.alike):.3f}", "spread": spread, "labels": labels})
+        return diagnose_answers(self.answers, stage) if self.answers else None
 
 
 def measure_spread(encoder: Encoder, examples: Sequence[Example], *, seed: int) -> Spread:
@@ -80,13 +82,19 @@ def measure_spread(encoder: Encoder, examples: Sequence[Example], *, seed: int) 
     return Spread(alike, unlike, tuple(float(value) for value in by_chance))
 
 
-def training_report(log: TrainingLog, spread: Spread, *, title: str, said: Sequence[str], facts: Sequence[tuple[str, object]]) -> str:
+def training_report(
+    log: TrainingLog,
+    spread: Spread,
+    *,
+    title: str,
+    said: Sequence[str],
+    facts: Sequence[tuple[str, object]],
+    diagnoses: Sequence[Diagnosis] = (),
+) -> str:
     """Return the page."""
     parts = [table(["what", "value"], facts)]
     parts.append("<ul>" + "".join(text(line, tag="li") for line in said) + "</ul>")
-    warning = spread.warning()
-    if warning:
-        parts.append(text(warning, style="warning"))
+    parts += [text(str(found), style="warning") for found in diagnoses]
     stages = sorted({entry.stage for entry in log.steps})
     losses = [_line(f"stage {stage + 1}", [(entry.step, entry.loss) for entry in log.steps if entry.stage == stage]) for stage in stages]
     parts += [text("Loss", tag="h2"), line_chart(losses, title="Loss", x_title="step", y_title="loss")]
