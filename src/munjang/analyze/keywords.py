@@ -20,7 +20,7 @@ from munjang.analyze.diversity import Choice, choose
 from munjang.errors import UsageError
 from munjang.text.tagging import Tagger
 from munjang.text.unicode import clean
-from munjang.types import Encoder, Vectors
+from munjang.types import Encoder, Vectors, check_encoder
 from munjang.vectors.similarity import as_rows, normalize
 
 TEXT_WEIGHT = 3.0
@@ -67,6 +67,7 @@ def extract_keywords(
     `vectors` are the texts' vectors if they are known already. `by` finds nouns (`munjang.text.tagging.tagger`); without it, the best
     tagger there is.
     """
+    check_encoder(encoder)
     chosen = options or KeywordOptions()
     if chosen.top < 1:
         raise UsageError(f"top is {chosen.top}, expected at least 1")

@@ -17,7 +17,7 @@ from munjang.evaluate.datasets.rows import Triplet
 from munjang.evaluate.result import jsonable
 from munjang.evaluate.similarities import pair_similarities
 from munjang.evaluate.sts import METRICS
-from munjang.types import Encoder, Vectors
+from munjang.types import Encoder, Vectors, check_encoder
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ def evaluate_triplets(
     encoder: Encoder, triplets: Sequence[Triplet], *, margin: float = 0.0, resamples: int = RESAMPLES, seed: int = 0
 ) -> TripletsResult:
     """Return an encoder's accuracy; with a margin, the positive must be nearer by more than that."""
+    check_encoder(encoder)
     if not triplets:
         raise InputError("no triplets to evaluate")
     n = len(triplets)

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from munjang.engine.modules import Pooling
-from munjang.errors import UsageError
+from munjang.errors import UsageError, shown
 from munjang.report.page import page, table, text
 from munjang.train.examples import DataSource, read_examples
+from munjang.train.objectives.settings import nearest
 from munjang.train.recipe import ModelRecipe, Recipe, StageRecipe
 
 if TYPE_CHECKING:
@@ -180,5 +181,5 @@ def _stage(values: Mapping[str, object]) -> dict[str, Any]:
     allowed = ("epochs", "steps", "batch_size", "learning_rate", "warmup", "weight_decay", "freeze_layers", "freeze_embeddings", "clip")
     for key in values:
         if key not in allowed:
-            raise UsageError(f"ablation: unknown setting {key!r}; known: {', '.join(allowed)}")
+            raise UsageError(f"ablation: unknown setting {shown(key)}{nearest(key, allowed)}")
     return dict(values)

@@ -28,7 +28,7 @@ from munjang.analyze.topics.topic_words import bag_of
 from munjang.errors import InputError, UsageError
 from munjang.text.tagging import Tagger, tagger
 from munjang.text.unicode import clean
-from munjang.types import Encoder, Ints, Vectors
+from munjang.types import Encoder, Ints, Vectors, check_encoder
 from munjang.vectors.similarity import as_rows
 
 REFINEMENTS = 3
@@ -47,6 +47,8 @@ def fit_topics(
 
     `by` splits texts into words; without it, the best tagger there is.
     """
+    if encoder is not None:
+        check_encoder(encoder)
     settings = settings or TopicSettings()
     first_U, same_N = different(texts)
     vectors_UD = vectors_for(texts, first_U, vectors, encoder)
