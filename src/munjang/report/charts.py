@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH, HEIGHT = 640, 240
-LEFT, RIGHT, TOP, BOTTOM = 56, 12, 12, 34
+LEFT, RIGHT, TOP, BOTTOM = 72, 12, 12, 38
 COLOURS = ("#2563eb", "#d97706", "#059669", "#db2777")
 
 
@@ -53,12 +53,14 @@ def line_chart(lines: Sequence[Line], *, title: str, x_title: str, y_title: str,
     return _frame(title, "".join(body))
 
 
-def histogram(groups: Sequence[Bars], *, title: str, x_title: str, bounds: tuple[float, float], bins: int = 40) -> str:
+def histogram(
+    groups: Sequence[Bars], *, title: str, x_title: str, y_title: str = "share", bounds: tuple[float, float], bins: int = 40
+) -> str:
     """Return histograms over the same bins; heights are shares of each group, so that groups of unlike size compare."""
     low, high = bounds
     shares = [_shares(group.values, low, high, bins) for group in groups]
     top = max((share for group in shares for share in group), default=0.0) or 1.0
-    body = [_axes((low, high), (0.0, top), x_title, "share")]
+    body = [_axes((low, high), (0.0, top), x_title, y_title)]
     for index, group in enumerate(shares):
         colour = COLOURS[index % len(COLOURS)]
         for place, share in enumerate(group):
@@ -111,8 +113,10 @@ def _axes(x_range: tuple[float, float], y_range: tuple[float, float], x_title: s
         parts.append(f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{y:.3g}</text>')
         x = x_range[0] + share * (x_range[1] - x_range[0])
         parts.append(f'<text x="{_x(x, x_range):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{x:.4g}</text>')
-    parts.append(f'<text x="{(LEFT + WIDTH) / 2:.0f}" y="{HEIGHT - 3}" text-anchor="middle">{escape(x_title)}</text>')
-    parts.append(f'<text x="12" y="{TOP + 6}" transform="rotate(-90 12 {HEIGHT / 2:.0f})" text-anchor="middle">{escape(y_title)}</text>')
+    across, down = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
+    parts.append(f'<text x="{across:.0f}" y="{HEIGHT - 4}" text-anchor="middle">{escape(x_title)}</text>')
+    # turned about its own place, so that it stays in the picture
+    parts.append(f'<text x="14" y="{down:.0f}" transform="rotate(-90 14 {down:.0f})" text-anchor="middle">{escape(y_title)}</text>')
     return "".join(parts)
 
 

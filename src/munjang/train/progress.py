@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
 
-SECONDS_BETWEEN = 30.0
-"""How long no plain line is written, but for evaluations and the last step."""
+from munjang.models.progress import SECONDS_BETWEEN, clock_text
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ class Live:
         if self._bar is None or news.stage != self._stage:
             self._start(news)
         dev = "–" if news.dev is None else f"{news.dev:.4f}"
-        text = f"loss {news.loss:.4f}  dev {dev}  {news.pairs_per_second:.0f} pairs/s  {_clock(news.seconds_left)} left"
+        text = f"loss {news.loss:.4f}  dev {dev}  {news.pairs_per_second:.0f} pairs/s  {clock_text(news.seconds_left)} left"
         self._bar.update(self._task, completed=news.step, total=news.total, news=text)
 
     def _write(self, news: StepNews) -> None:
@@ -125,16 +124,5 @@ class StepsOnly(Live):
 
 def _line(news: StepNews) -> str:
     dev = "" if news.dev is None else f", dev {news.dev:.4f}"
-    pace = f"{news.pairs_per_second:.0f} pairs/s, {_clock(news.seconds_left)} left"
+    pace = f"{news.pairs_per_second:.0f} pairs/s, {clock_text(news.seconds_left)} left"
     return f"{news.stage}: step {news.step:,} of {news.total:,}, loss {news.loss:.4f}{dev}, {pace}"
-
-
-def _clock(seconds: float) -> str:
-    """Write a duration.
-
-    >>> _clock(3725)
-    '1:02:05'
-    """
-    whole = int(max(0, seconds))
-    hours, minutes = whole // 3600, whole // 60 % 60
-    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"

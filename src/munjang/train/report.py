@@ -6,7 +6,7 @@ or collapsed; a collapse is said in words.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +22,30 @@ from munjang.vectors.similarity import similarity_pairwise
 
 PAIRS = 500
 """Pairs whose cosines are drawn."""
+WORDS = {
+    "what": "what",
+    "value": "value",
+    "Loss": "Loss",
+    "loss": "loss (mean of the step's batch)",
+    "step": "step",
+    "steps of a stage": "step (counted from the beginning of each stage)",
+    "Dev score": "Dev score",
+    "dev": "dev score ({metric})",
+    "Test score": "Test score",
+    "stage": "stage",
+    "metric": "metric",
+    "score": "score",
+    "file": "file",
+    "random pairs": "random pairs",
+    "alike": "alike",
+    "less alike": "less alike",
+    "Cosines": "Cosines of pairs",
+    "Scores": "Scores of pairs",
+    "cosine of a pair": "cosine of a pair",
+    "score of a pair": "score of a pair",
+    "share of pairs": "share of pairs",
+}
+"""Every word of the page that is not the training's own; what is wrong with a training is in `diagnoses.TEXTS`."""
 COLLAPSED = 0.9
 """Mean cosine of random pairs from which the space counts as collapsed."""
 
@@ -92,34 +116,44 @@ def training_report(
     diagnoses: Sequence[Diagnosis] = (),
 ) -> str:
     """Return the page."""
-    parts = [table(["what", "value"], facts)]
+    words = WORDS
+    parts = [table([words["what"], words["value"]], facts)]
     parts.append("<ul>" + "".join(text(line, tag="li") for line in said) + "</ul>")
-    parts += [text(str(found), style="warning") for found in diagnoses]
     stages = sorted({entry.stage for entry in log.steps})
-    losses = [_line(f"stage {stage + 1}", [(entry.step, entry.loss) for entry in log.steps if entry.stage == stage]) for stage in stages]
-    parts += [text("Loss", tag="h2"), line_chart(losses, title="Loss", x_title="step", y_title="loss")]
+    for found in diagnoses:
+        where = f"{words['stage']} {found.stage + 1}: " if len(stages) > 1 else ""
+        parts.append(text(f"{where}{found}", style="warning"))
+    step = words["steps of a stage"] if len(stages) > 1 else words["step"]
+    losses = [_line(words, stage, [(entry.step, entry.loss) for entry in log.steps if entry.stage == stage]) for stage in stages]
+    parts += [text(words["Loss"], tag="h2"), line_chart(losses, title=words["Loss"], x_title=step, y_title=words["loss"])]
     if log.evaluations:
-        curves = [
-            _line(f"stage {stage + 1}", [(entry.step, entry.score) for entry in log.evaluations if entry.stage == stage])
-            for stage in stages
-        ]
-        metric = log.evaluations[-1].metric
-        parts += [text("Dev score", tag="h2"), line_chart(curves, title="Dev score", x_title="step", y_title=metric)]
+        curves = [_line(words, stage, [(entry.step, entry.score) for entry in log.evaluations if entry.stage == stage]) for stage in stages]
+        metric = ", ".join(dict.fromkeys(entry.metric for entry in log.evaluations))
+        drawn = line_chart(curves, title=words["Dev score"], x_title=step, y_title=words["dev"].format(metric=metric))
         rows = [(entry.stage + 1, entry.step, entry.metric, entry.score) for entry in log.evaluations]
-        parts.append(table(["stage", "step", "metric", "score"], rows))
+        head = [words[name] for name in ("stage", "step", "metric", "score")]
+        parts += [text(words["Dev score"], tag="h2"), drawn, table(head, rows)]
     if log.finals:
         rows_of_tests = [
             (entry.stage + 1, entry.step, entry.test, name, value) for entry in log.finals for name, value in entry.scores.items()
         ]
-        parts += [text("Test score", tag="h2"), table(["stage", "step", "file", "metric", "score"], rows_of_tests)]
-    groups = [Bars("random pairs", spread.random), Bars("alike", spread.alike)]
-    groups += [Bars("less alike", spread.unlike)] if spread.unlike else []
-    plural = "Cosines" if spread.measure == "cosine" else "Scores"
-    parts += [text(plural, tag="h2"), histogram(groups, title=f"{plural} of pairs", x_title=spread.measure, bounds=spread.bounds)]
-    return page(title, parts)
+        head = [words[name] for name in ("stage", "step", "file", "metric", "score")]
+        parts += [text(words["Test score"], tag="h2"), table(head, rows_of_tests)]
+    return page(title, [*parts, *_spread(words, spread)])
 
 
-def _line(name: str, points: Sequence[tuple[int, float]]) -> Line:
+def _spread(words: Mapping[str, str], spread: Spread) -> list[str]:
+    """Return how the vectors or scores of pairs lie, as a part of the page."""
+    groups = [Bars(words["random pairs"], spread.random), Bars(words["alike"], spread.alike)]
+    groups += [Bars(words["less alike"], spread.unlike)] if spread.unlike else []
+    heading = words["Cosines" if spread.measure == "cosine" else "Scores"]
+    x_title = words["cosine of a pair" if spread.measure == "cosine" else "score of a pair"]
+    drawn = histogram(groups, title=heading, x_title=x_title, y_title=words["share of pairs"], bounds=spread.bounds)
+    return [text(heading, tag="h2"), drawn]
+
+
+def _line(words: Mapping[str, str], stage: int, points: Sequence[tuple[int, float]]) -> Line:
+    name = f"{words['stage']} {stage + 1}"
     return Line(name, [float(step) for step, _ in points], [value for _, value in points])
 
 
