@@ -117,12 +117,32 @@ def test_the_bar_says_shards_bytes_and_rate(folder: Path, tiny_bert_folder: Path
     job = describe(["news.csv"], tiny_bert_folder, BulkSettings(shard_rows=2))
     specs = list(plan_shards(job.inputs, job.settings))
     with bulk_progress() as watch:
-        assert watch is not None
         advance = watch(job, specs)
         for spec in specs:
             advance(spec, Receipt(spec.number, 2, 0, 2, 2, 9, 0, 0.1, ()), spec.number == 0)
     assert "2/2 shards  170 bytes of 170 bytes" in terminal.getvalue()
     assert "rows/s" in terminal.getvalue()
+
+
+def test_without_a_terminal_a_line_says_the_same_now_and_then(
+    folder: Path, tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from munjang.bulk.job import Receipt
+    from munjang.bulk.plan import plan_shards
+    from munjang.bulk.run import describe
+    from munjang.bulk.settings import BulkSettings
+    from munjang.cli.bulk_progress import bulk_progress
+
+    now = iter([0.0, 10.0, 40.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(now))
+    job = describe(["news.csv"], tiny_bert_folder, BulkSettings(shard_rows=2))
+    specs = list(plan_shards(job.inputs, job.settings))
+    with bulk_progress() as watch:
+        advance = watch(job, specs)
+        for spec in specs:
+            advance(spec, Receipt(spec.number, 2, 0, 2, 2, 9, 0, 0.1, ()), False)
+    monkeypatch.undo()
+    assert capsys.readouterr().err == "munjang: bulk: 2 of 2 shards, 170 bytes of 170 bytes, 0 rows/s, 0:00 left\n"
 
 
 def test_pairs_of_a_folder_are_shown_written_and_bounded(folder: Path, munjang: Munjang) -> None:

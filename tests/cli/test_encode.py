@@ -87,7 +87,7 @@ def test_long_texts_are_counted_or_refused_by_line(munjang: Callable[..., Any], 
     lines = "cat\n" + "sleep " * 100
     cut = munjang("encode", "-", "--model", tiny_bert_folder, stdin=lines)
     assert cut.code == 0
-    assert cut.err.startswith("munjang: 1 of 2 texts are longer than 24 tokens; only the beginning was read")
+    assert "munjang: 1 of 2 texts are longer than 24 tokens; only the beginning was read" in cut.err
     assert "\nmunjang: they are: " in cut.err
     assert "windows" in munjang("encode", "-", "--model", tiny_bert_folder, "--long-text", "window", stdin=lines).err
     refused = munjang("encode", "-", "--model", tiny_bert_folder, "--long-text", "error", stdin=lines)
@@ -154,3 +154,17 @@ def test_a_parquet_file_of_many_blocks_is_one_table(
     table = pq.read_table(tmp_path / "v.parquet")
     assert len(set(table["id"].to_pylist())) == 3
     np.testing.assert_allclose(table["vector"].to_pylist(), expected, atol=2e-6)
+
+
+def test_without_an_output_it_is_said_first_that_nothing_is_kept(
+    munjang: Callable[..., Any], tiny_bert_folder: Path, texts_file: Path, tmp_path: Path
+) -> None:
+    outcome = munjang("encode", texts_file, "-m", tiny_bert_folder)
+    assert outcome.code == 0
+    assert outcome.err.startswith("munjang: nothing is kept: ")
+    assert "-o vectors.npy keeps them, --json prints them" in outcome.err
+    assert outcome.out.startswith("texts")
+    # said before the model is loaded, and not where the vectors are the output
+    assert munjang("encode", texts_file, "-m", tmp_path / "none").err.startswith("munjang: nothing is kept: ")
+    assert "nothing is kept" not in munjang("encode", texts_file, "-m", tiny_bert_folder, "--json").err
+    assert "nothing is kept" not in munjang("encode", texts_file, "-m", tiny_bert_folder, "-o", tmp_path / "v.npy").err

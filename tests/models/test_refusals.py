@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from tests.static_model import write_static
 from tests.terminal import Terminal
 
 from munjang import CrossEncoder, SentenceEncoder
+from munjang.engine.folder import read_folder
 from munjang.errors import DamagedFile, InputError, UsageError
 from munjang.models import export
 from munjang.models.export import export_onnx
@@ -126,3 +128,30 @@ def test_a_bar_shows_on_a_terminal_only(is_one: bool, shown: bool, seen: bool, m
     written = sys.stderr.getvalue()  # type: ignore[attr-defined]
     assert ("adding" in written and "3/3" in written) == seen
     assert bool(written) == seen
+
+
+def test_a_file_gets_a_line_every_half_minute(capsys: pytest.CaptureFixture[str]) -> None:
+    now = 0.0
+    with progress_bar("adding", 1_000, shown=True, clock=lambda: now) as advance:
+        for _ in range(10):
+            now += 12
+            advance(100)
+    assert capsys.readouterr().err.splitlines() == [
+        "munjang: adding: 300 of 1,000, 8/s, 1:24 left",
+        "munjang: adding: 600 of 1,000, 8/s, 0:48 left",
+        "munjang: adding: 900 of 1,000, 8/s, 0:12 left",
+    ]
+
+
+def test_lines_of_a_work_without_a_known_end_have_no_time_left(capsys: pytest.CaptureFixture[str]) -> None:
+    now = 0.0
+    with progress_bar("encode", None, shown=True, clock=lambda: now) as advance:
+        now = 40
+        advance(4_000)
+    assert capsys.readouterr().err == "munjang: encode: 4,000, 100/s\n"
+
+
+@pytest.mark.parametrize("load", [SentenceEncoder.load, read_folder])
+def test_a_pooling_that_there_is_not_is_named_with_those_that_are(load: Any, tiny_bert_folder: Path) -> None:
+    with pytest.raises(UsageError, match="pooling='median', expected one of cls, max, mean, mean_sqrt_len, weightedmean, lasttoken"):
+        load(tiny_bert_folder, pooling="median")

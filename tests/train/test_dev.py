@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,7 +60,7 @@ def test_a_file_gives_the_number_of_its_kind(kind: str, tiny_bert_folder: Path, 
     else:
         given = source(tmp_path, "sentence1\tsentence2", list(zip(A, B, strict=True)), kind="pairs")
         expected = "mean_accuracy", score_translation(a, b, resamples=0).mean_accuracy
-    name, found = read_dev(given, seed=1).score(model)
+    name, found, _ = read_dev(given, seed=1).score(model)
     assert (name, found[name]) == (expected[0], pytest.approx(expected[1], abs=1e-6))
 
 
@@ -69,3 +70,23 @@ def test_a_model_whose_numbers_are_gone_is_refused_with_advice(tmp_path: Path) -
         read_dev(given, seed=1).score(Broken())
     with pytest.raises(InputError, match="scores that are not finite numbers\n  lower the learning rate; the last checkpoint is intact"):
         read_cross_dev(given, seed=1, labels=("LABEL_0",)).score(Broken())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("read", [read_dev, lambda given, seed: read_cross_dev(given, ("LABEL_0",), seed=seed)])
+def test_a_file_whose_rows_all_have_one_label_is_refused(read: Any, tmp_path: Path) -> None:
+    given = source(tmp_path, "sentence1\tsentence2\tscore", [(a, b, 0.5) for a, b in zip(A, B, strict=True)], label_range=(0.0, 1.0))
+    with pytest.raises(InputError, match="every row of the dev file has the same label"):
+        read(given, seed=1)
+
+
+def test_a_model_that_gives_one_answer_scores_nothing_instead_of_no_number(tmp_path: Path) -> None:
+    class Same(Broken):
+        def encode(self, texts: Iterable[str], /) -> Vectors:
+            return np.ones((len(list(texts)), self.dimension), np.float32)
+
+        def predict(self, pairs: Iterable[tuple[str, str]], /) -> Vectors:
+            return np.full(len(list(pairs)), 0.5, np.float32)
+
+    given = source(tmp_path, "sentence1\tsentence2\tscore", list(zip(A, B, LABELS, strict=True)), label_range=(0.0, 1.0), kind="scored")
+    assert read_dev(given, seed=1).score(Same()).scores["spearman_cosine"] == 0
+    assert read_cross_dev(given, seed=1, labels=("LABEL_0",)).score(Same()).scores["spearman"] == 0  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from munjang.errors import InputError, UsageError
-from munjang.train.recipe import differences, make_recipe, read_recipe
+from munjang.train.recipe import ModelRecipe, differences, make_recipe, read_recipe
 
 WRITTEN = """
 output = "out"
@@ -83,3 +83,39 @@ def test_two_recipes_differ_in_named_places() -> None:
     values["stage"][0]["epochs"] = 3
     assert differences(one, make_recipe(values).to_json()) == ["stages.0.epochs: was '2', is '3'"]
     assert differences(one, one) == []
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        (("[model]", "[modle]"), "r.toml: unknown table 'modle'\n  did you mean model?"),
+        (("[[stage]]", "[[stages]]"), "unknown table 'stages'\n  did you mean stage?"),
+        (('output = "out"', 'outptu = "out"'), "unknown setting 'outptu'\n  did you mean output?"),
+        (("base =", "bsae ="), "model: unknown setting 'bsae'\n  did you mean base?"),
+        (("[[stage.data]]", "[[stage.dta]]"), "stage 1: unknown table 'dta'\n  did you mean data?"),
+        (("path = ", "pth = "), "stage 1, data 1: unknown setting 'pth'\n  did you mean path?"),
+        (("epochs = 4", "num_train_epochs = 4"), "stage 2: unknown setting 'num_train_epochs'\n  did you mean epochs?"),
+        (('pooling = "cls"', 'pooling = "median"'), "pooling is 'median', expected one of cls, max, mean, mean_sqrt_len"),
+        (('pooling = "cls"', "scratch = 3"), "model.scratch is '3', expected a table"),
+        (("[model]", "[[model]]"), r"write \[model\] instead"),
+        (("[stage.dev]", '[stage.teacher]\nmodle = "x"\n[stage.dev]'), "teacher: unknown setting 'modle'\n  did you mean model?"),
+        (("epochs = 4", "dev = 4\n"), "stage 2, dev is '4', expected a table"),
+    ],
+)
+def test_a_misspelt_table_or_key_is_named_with_the_nearest_one(written: tuple[str, str], message: str, tmp_path: Path) -> None:
+    text = WRITTEN.replace(*written)
+    (tmp_path / "r.toml").write_text(
+        text if "dev = 4" not in text else text.replace('[stage.dev]\npath = "dev.tsv"\n', ""), encoding="utf-8"
+    )
+    with pytest.raises(UsageError, match=message):
+        read_recipe(tmp_path / "r.toml")
+
+
+def test_data_that_is_no_table_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"data is 'pairs.tsv', expected tables\n  write \[\[stage.data\]\]"):
+        make_recipe({"output": "out", "model": {"base": "x"}, "stage": [{"data": "pairs.tsv"}]})
+
+
+def test_a_pooling_that_there_is_not_is_refused_in_python_too() -> None:
+    with pytest.raises(UsageError, match="pooling='median', expected one of cls, max, mean"):
+        ModelRecipe(base="x", pooling="median")  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ from munjang.errors import UsageError
 from munjang.text.tagging import Tagger
 from munjang.text.unicode import clean
 from munjang.text.validate_texts import validate_texts
-from munjang.types import Encoder, Vectors
+from munjang.types import Encoder, Vectors, check_encoder
 from munjang.vectors.similarity import as_rows, normalize
 
 TEXT_WEIGHT = 3.0
@@ -68,6 +68,7 @@ def extract_keywords(
     `vectors` are the texts' vectors if they are known already. `by` finds nouns (`munjang.text.tagging.tagger`); without it, the best
     tagger there is.
     """
+    check_encoder(encoder)
     chosen = options or KeywordOptions()
     if chosen.top < 1:
         raise UsageError(f"top is {chosen.top}, expected at least 1")

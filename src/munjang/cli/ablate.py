@@ -49,6 +49,7 @@ def ablate(
     try:
         from munjang.train.ablate import CONCATENATIONS, POOLINGS, AblationPlan, run_ablation, shown_score
         from munjang.train.examples import DataSource
+        from munjang.train.progress import StepsOnly
         from munjang.train.recipe import ModelRecipe
         from munjang.train.scratch import ScratchRecipe
     except ImportError as error:
@@ -70,7 +71,8 @@ def ablate(
         poolings=() if only == "concatenation" else POOLINGS,
         concatenations=() if only == "pooling" else CONCATENATIONS,
     )
-    ablation = run_ablation(plan, said=note)
+    with StepsOnly() as steps_shown:
+        ablation = run_ablation(plan, said=note, progress=steps_shown)
     ablation.write(output, language=report_language(language))
     if as_json:
         emit(ablation.to_json())

@@ -60,13 +60,17 @@ def train(
 
     try:
         from munjang.train.finish import run
+        from munjang.train.interrupt import Interrupted
         from munjang.train.recipe import make_recipe
     except ImportError as error:
         raise missing_extra(error) from error
     clock = StepClock()
     with tempfile.TemporaryDirectory(prefix="munjang-bench-") as name:
         folder = Path(name)
-        run(make_recipe(_recipe(folder, model, steps, batch_size), folder=folder), progress=clock)
+        try:
+            run(make_recipe(_recipe(folder, model, steps, batch_size), folder=folder), progress=clock)
+        except Interrupted:  # its checkpoint goes with the folder
+            raise KeyboardInterrupt from None
     seconds = clock.ended - clock.started
     trained = model or f"a new BERT of {SCRATCH['layers']} layers, {SCRATCH['width']} wide"
     if as_json:

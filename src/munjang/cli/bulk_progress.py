@@ -1,4 +1,4 @@
-"""The progress bar of a bulk job, on a terminal: shards, bytes of input, rows per second, time left."""
+"""How far a bulk job is: shards, bytes of input, rows per second, time left; a bar on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def bulk_progress() -> Iterator[Watch | None]:
-    """Yield what `encode_bulk` takes to show how far it is; None where nobody looks."""
-    if not sys.stderr.isatty():
-        yield None
-        return
+def bulk_progress() -> Iterator[Watch]:
+    """Yield what `encode_bulk` takes to show how far it is."""
     import time
+
+    if not sys.stderr.isatty():
+        yield _lines
+        return
 
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -54,6 +55,33 @@ def bulk_progress() -> Iterator[Watch | None]:
             return advance
 
         yield watch
+
+
+def _lines(job: Job, specs: Sequence[ShardSpec]) -> Callable[[ShardSpec, Receipt, bool], None]:
+    """Write a plain line of shards and bytes now and then."""
+    import time
+
+    from munjang.cli.show import note, size_text
+    from munjang.models.progress import SECONDS_BETWEEN, clock_text
+
+    weights = _weights(job, specs)
+    total = sum(weights)
+    started = told = time.monotonic()
+    done, read, new, rows = 0, 0, 0, 0
+
+    def advance(spec: ShardSpec, receipt: Receipt, earlier: bool) -> None:
+        nonlocal told, done, read, new, rows
+        done, read = done + 1, read + weights[spec.number]
+        new, rows = (new, rows) if earlier else (new + weights[spec.number], rows + receipt.rows)
+        now = time.monotonic()
+        if now - told < SECONDS_BETWEEN or not new:
+            return
+        told = now
+        left = (total - read) / new * (now - started)  # what was done before is no work now
+        facts = f"{done:,} of {len(specs):,} shards, {size_text(read)} of {size_text(total)}, {rows / (now - started):,.0f} rows/s"
+        note(f"bulk: {facts}, {clock_text(left)} left")
+
+    return advance
 
 
 def _weights(job: Job, specs: Sequence[ShardSpec]) -> list[int]:

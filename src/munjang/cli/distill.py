@@ -79,11 +79,11 @@ def distill(
     from munjang.train import missing_extra
 
     try:
-        from munjang.cli.training_lines import Lines
         from munjang.train.distill.plan import DistillOptions, Schedule, StudentOptions
         from munjang.train.distill.run import run_distillation
         from munjang.train.distill.teacher import TeacherRecipe
         from munjang.train.examples import DataSource
+        from munjang.train.progress import Live
     except ImportError as error:
         raise missing_extra(error) from error
     if student is None and layers is None:
@@ -113,8 +113,8 @@ def distill(
             seed=seed,
         ),
     )
-    with Lines() as lines:
-        result = run_distillation(options, resume=resume, progress=lines, language=report_language(language))
+    with Live() as live:
+        result = run_distillation(options, resume=resume, progress=live, language=report_language(language))
     if result.training.is_first:
         _show(result, as_json=as_json)
 

@@ -115,6 +115,8 @@ def encode(
     bad = BadLines() if skip_bad else None
     quoting = False if no_quoting else None
     records = read_texts(file, text_column=text_column, id_column=id_column, format=format, quoting=quoting, encoding=encoding, bad=bad)
+    if output is None and not as_json:
+        note("nothing is kept: the vectors are counted and thrown away\n  -o vectors.npy keeps them, --json prints them")
     encoder = SentenceEncoder.load(model, compute=compute)
     settings = Settings(precision, dimensions, normalize, prompt_name, long_text)
     summary = _encode_all(

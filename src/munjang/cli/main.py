@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Sequence
@@ -100,9 +101,8 @@ def run(arguments: Sequence[str]) -> int:
         _show_warnings_as_notes()
         try:
             return _invoke(arguments)
-        except KeyboardInterrupt:
-            note("interrupted")
-            return INTERRUPTED
+        except KeyboardInterrupt as error:
+            return _interrupted(error, arguments)
         except OSError as error:
             return _of_system(error)
         except Exception as error:
@@ -132,6 +132,18 @@ def _invoke(arguments: Sequence[str]) -> int:
         code = UsageError.exit_code
     sys.stdout.flush()
     return code
+
+
+def _interrupted(error: KeyboardInterrupt, arguments: Sequence[str]) -> int:
+    """Say that the work was stopped and, of a training, the very command that goes on with it."""
+    from munjang.train.interrupt import Interrupted
+
+    if not isinstance(error, Interrupted):
+        note("interrupted")
+        return INTERRUPTED
+    again = shlex.join(["munjang", *arguments, *([] if "--resume" in arguments else ["--resume"])])
+    note(f"{error}\n  go on with: {'the same command and --resume' if error.is_shared else again}")
+    return error.exit_code
 
 
 def _usage(error: Exception) -> str:

@@ -33,7 +33,7 @@ def train(
 ) -> None:
     """Train a model by a recipe.
 
-    After Ctrl-C or worse, --resume takes it up at the last checkpoint. The finished folder loads in Munjang and in sentence-transformers;
+    Ctrl-C writes a checkpoint, and --resume goes on from the last one. The finished folder loads in Munjang and in sentence-transformers;
     beside the weights it holds a model card (README.md) and a report.
     """
     from munjang.train import missing_extra

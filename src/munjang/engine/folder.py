@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from munjang.engine.jsonfile import read_json, read_object
-from munjang.engine.modules import Module, Pooling, PoolingModule, StaticModule, TransformerModule
+from munjang.engine.modules import Module, Pooling, PoolingModule, StaticModule, TransformerModule, check_pooling
 from munjang.engine.read_module import MODULES_FILE, is_size, read_module, refuse_remote_code, transformer_settings
 from munjang.errors import FolderError, UsageError, shown
 from munjang.types import Metric
@@ -45,6 +45,8 @@ class ModelFolder:
 
 def read_folder(path: Path, *, pooling: Pooling | None = None) -> ModelFolder:
     """Describe the model in `path`; `pooling` is for plain folders, which do not name one."""
+    if pooling is not None:
+        check_pooling(pooling)
     if not path.exists():
         raise FolderError(f"{path}: no such folder")
     if not path.is_dir():

@@ -10,9 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from munjang.errors import UsageError, shown
+
 Pooling: TypeAlias = Literal["cls", "max", "mean", "mean_sqrt_len", "weightedmean", "lasttoken"]
 POOLINGS: tuple[Pooling, ...] = ("cls", "max", "mean", "mean_sqrt_len", "weightedmean", "lasttoken")
 """In the order in which several are concatenated."""
+
+
+def check_pooling(pooling: str) -> None:
+    """Refuse a pooling that there is not."""
+    if pooling not in POOLINGS:
+        raise UsageError(f"pooling={shown(str(pooling))}, expected one of {', '.join(POOLINGS)}")
+
 
 Activation: TypeAlias = Literal["identity", "tanh", "gelu", "gelu_tanh", "relu", "sigmoid"]
 """What may stand between layers; see `activations.py` for the names that folders use."""

@@ -17,7 +17,7 @@ from munjang.evaluate.datasets.rows import LabelledText
 from munjang.evaluate.inputs import same_length, typed_rows
 from munjang.evaluate.partition import partition_scores
 from munjang.evaluate.result import jsonable
-from munjang.types import Encoder, Vectors
+from munjang.types import Encoder, Vectors, check_encoder
 from munjang.vectors.similarity import normalize
 
 
@@ -43,6 +43,7 @@ def evaluate_clustering(
 ) -> ClusteringResult:
     """Return how well k-means finds the classes again; k is their number unless given."""
     texts = typed_rows(texts, LabelledText, name="texts")
+    check_encoder(encoder)
     if not texts:
         raise InputError("no texts to cluster")
     return score_clustering(encoder.encode([text.text for text in texts]), [text.label for text in texts], k=k, seeds=seeds)

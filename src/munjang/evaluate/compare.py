@@ -34,7 +34,7 @@ from munjang.evaluate.result import jsonable
 from munjang.evaluate.retrieval import search_task
 from munjang.evaluate.similarities import pair_similarities
 from munjang.evaluate.sts import encode_sides
-from munjang.types import Encoder
+from munjang.types import Encoder, check_encoder
 
 Against: TypeAlias = Literal["spearman", "pearson", "ap"]
 
@@ -80,6 +80,7 @@ def compare_sts(
 ) -> Comparison:
     """Return two encoders compared on an STS set, by cosine."""
     pairs = typed_rows(pairs, ScoredPair, name="pairs")
+    _check(a, b)
     gold = [pair.score for pair in pairs]
     refuse_flat_gold(gold)
     cosines = [_cosines(encoder, pairs) for encoder in (a, b)]
@@ -90,6 +91,7 @@ def compare_sts(
 def compare_pairs(a: Encoder, b: Encoder, pairs: Sequence[LabelledPair], *, resamples: int = 1_000, seed: int = 0) -> Comparison:
     """Return two encoders compared at telling same from different, by average precision of cosine."""
     pairs = typed_rows(pairs, LabelledPair, name="pairs")
+    _check(a, b)
     gold = binary_labels(pairs)
     cosines = [_cosines(encoder, pairs) for encoder in (a, b)]
     made = paired_bootstrap(cosines[0], cosines[1], _average_precision_with(gold), resamples=resamples, seed=seed)
@@ -110,6 +112,7 @@ def compare_retrieval(
 
     `query_encoders` are the same two models with their query prompts, where they have one.
     """
+    _check(a, b)
     measure, _, cut = metric.partition("@")
     if not cut.isdigit() or measure not in ("ndcg", "mrr", "map", "recall", "precision"):
         raise UsageError(f"metric {metric!r}, expected for example ndcg@10, mrr@10, map@100, recall@100 or precision@5")
@@ -118,6 +121,11 @@ def compare_retrieval(
     runs = [search_task(encoder, task, k=k, query_encoder=asker) for encoder, asker in zip((a, b), askers, strict=True)]
     values = [per_query(run, task.judgements, cuts=[k])[metric] for run in runs]
     return _named(metric, paired_bootstrap(values[0], values[1], of_mean, resamples=resamples, seed=seed))
+
+
+def _check(a: Encoder, b: Encoder) -> None:
+    check_encoder(a, "a")
+    check_encoder(b, "b")
 
 
 def _cosines(encoder: Encoder, pairs: Sequence[ScoredPair] | Sequence[LabelledPair]) -> FloatArray:

@@ -14,7 +14,7 @@ import numpy as np
 from munjang.evaluate.datasets.rows import RetrievalTask
 from munjang.evaluate.ranking import Run, ranked
 from munjang.evaluate.similarities import pair_similarities
-from munjang.types import Encoder, Vectors
+from munjang.types import Encoder, Vectors, check_encoder
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class CosineScorer:
 
 def cosine_scorer(encoder: Encoder, task: RetrievalTask, run: Run, *, depth: int, query_encoder: Encoder | None = None) -> CosineScorer:
     """Return a scorer for the judged queries of a task and the first `depth` documents that the run has for each."""
+    check_encoder(encoder)
+    check_encoder(query_encoder or encoder, "query_encoder")
     asked = dict.fromkeys(task.queries[query] for query in task.judgements if query in task.queries)
     head = [document for query in task.judgements for document in ranked(run.get(query, {}))[:depth]]
     found = dict.fromkeys(task.corpus[document] for document in head if document in task.corpus)

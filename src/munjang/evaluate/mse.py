@@ -12,7 +12,7 @@ from munjang.errors import InputError
 from munjang.evaluate.datasets.rows import TextPair
 from munjang.evaluate.inputs import typed_rows
 from munjang.evaluate.result import jsonable
-from munjang.types import Encoder, Vectors
+from munjang.types import Encoder, Vectors, check_encoder
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class MseResult:
 def evaluate_mse(teacher: Encoder, student: Encoder, pairs: Sequence[TextPair]) -> MseResult:
     """Return how far the student's vectors of both sides are from the teacher's vector of the source."""
     pairs = typed_rows(pairs, TextPair, name="pairs")
+    check_encoder(teacher, "teacher")
+    check_encoder(student, "student")
     if not pairs:
         raise InputError("no sentence pairs to evaluate")
     source, target = [pair.a for pair in pairs], [pair.b for pair in pairs]

@@ -18,7 +18,7 @@ from munjang.evaluate.classification import accuracy, macro_f1
 from munjang.evaluate.datasets.rows import LabelledPair
 from munjang.evaluate.inputs import same_length, typed_rows
 from munjang.evaluate.result import jsonable
-from munjang.types import Scorer
+from munjang.types import Scorer, check_scorer
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ def evaluate_nli(
 ) -> NliResult:
     """Return a cross-encoder's scores; `labels` names its outputs in order."""
     pairs = typed_rows(pairs, LabelledPair, name="pairs")
+    check_scorer(scorer)
     if not pairs:
         raise InputError("no pairs to evaluate")
     unknown = next((pair for pair in pairs if pair.label not in labels), None)

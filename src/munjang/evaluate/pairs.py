@@ -22,7 +22,7 @@ from munjang.evaluate.inputs import FloatArray, IntArray, binary, same_length, t
 from munjang.evaluate.result import jsonable
 from munjang.evaluate.similarities import pair_similarities
 from munjang.evaluate.sts import METRICS, encode_sides
-from munjang.types import Encoder, Vectors
+from munjang.types import Encoder, Vectors, check_encoder
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class PairsResult:
 def evaluate_pairs(encoder: Encoder, pairs: Sequence[LabelledPair], *, resamples: int = 1_000, seed: int = 0) -> PairsResult:
     """Return an encoder's scores on pairs labelled "1" (same) and "0" (different)."""
     pairs = typed_rows(pairs, LabelledPair, name="pairs")
+    check_encoder(encoder)
     labels = binary_labels(pairs)
     a, b = encode_sides(encoder, [pair.a for pair in pairs], [pair.b for pair in pairs])
     return score_pairs(a, b, labels, resamples=resamples, seed=seed)

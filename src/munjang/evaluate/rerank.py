@@ -19,7 +19,7 @@ from munjang.evaluate.inputs import FloatArray, numbers
 from munjang.evaluate.ranking import DEFAULT_CUTS, Run, ranked
 from munjang.evaluate.result import jsonable
 from munjang.evaluate.retrieval import RetrievalResult, score_run
-from munjang.types import Scorer
+from munjang.types import Scorer, check_scorer
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ def evaluate_rerank(
 
 def rerank_run(scorer: Scorer, task: RetrievalTask, run: Run, *, depth: int = 100) -> dict[str, dict[str, float]]:
     """Return the run with the first `depth` documents of each judged query in the Scorer's order."""
+    check_scorer(scorer)
     if depth < 1:
         raise UsageError(f"depth is {depth}, expected at least 1")
     result: dict[str, dict[str, float]] = {}
@@ -82,6 +83,7 @@ def rerank_run(scorer: Scorer, task: RetrievalTask, run: Run, *, depth: int = 10
 
 def relevance(scorer: Scorer, pairs: list[tuple[str, str]]) -> FloatArray:
     """Return one relevance per pair, and refuse a classifier with several labels."""
+    check_scorer(scorer)
     scores = np.asarray(scorer.predict(pairs), dtype=np.float64)
     if scores.ndim == 2 and scores.shape[1] == 1:
         scores = scores[:, 0]

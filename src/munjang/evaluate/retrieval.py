@@ -16,7 +16,7 @@ from munjang.evaluate.datasets.rows import RetrievalTask
 from munjang.evaluate.inputs import FloatArray, same_length
 from munjang.evaluate.ranking import DEFAULT_CUTS, Judgements, Run, average, per_query
 from munjang.evaluate.result import jsonable
-from munjang.types import Encoder, Metric, Vectors
+from munjang.types import Encoder, Metric, Vectors, check_encoder
 from munjang.vectors.topk import top_k
 
 
@@ -56,6 +56,8 @@ def search_task(
     encoder: Encoder, task: RetrievalTask, *, k: int, query_encoder: Encoder | None = None, metric: Metric = "cosine"
 ) -> dict[str, dict[str, float]]:
     """Return the k nearest documents of every judged query, exactly."""
+    check_encoder(encoder)
+    check_encoder(query_encoder or encoder, "query_encoder")
     if not task.corpus or not task.judgements:
         raise InputError(
             f"{task.source or 'task'}: {len(task.corpus)} documents and {len(task.judgements)} judged queries, expected some of each"

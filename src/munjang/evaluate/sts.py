@@ -22,7 +22,7 @@ from munjang.evaluate.datasets.rows import ScoredPair
 from munjang.evaluate.inputs import FloatArray, numbers, same_length, typed_rows
 from munjang.evaluate.result import jsonable
 from munjang.evaluate.similarities import pair_similarities
-from munjang.types import Encoder, Metric, Vectors
+from munjang.types import Encoder, Metric, Vectors, check_encoder
 
 METRICS: tuple[Metric, ...] = get_args(Metric)
 
@@ -81,6 +81,7 @@ def evaluate_sts(
 ) -> StsResult:
     """Return an encoder's scores on pairs with gold scores, per genre where there are several."""
     pairs = typed_rows(pairs, ScoredPair, name="pairs")
+    check_encoder(encoder)
     if not pairs:
         raise InputError("no pairs to evaluate, expected at least two")
     a, b = encode_sides(encoder, [pair.a for pair in pairs], [pair.b for pair in pairs])

@@ -17,7 +17,7 @@ from munjang.evaluate.bootstrap import RESAMPLES, Interval, mean_intervals
 from munjang.evaluate.datasets.rows import TextPair
 from munjang.evaluate.inputs import FloatArray, same_length, typed_rows
 from munjang.evaluate.result import jsonable
-from munjang.types import Encoder, Vectors
+from munjang.types import Encoder, Vectors, check_encoder
 from munjang.vectors.topk import top_k
 
 
@@ -41,6 +41,8 @@ def evaluate_translation(
 ) -> TranslationResult:
     """Return an encoder's accuracy at finding translations; `target_encoder` encodes the target side, where that is another model."""
     pairs = typed_rows(pairs, TextPair, name="pairs")
+    check_encoder(encoder)
+    check_encoder(target_encoder or encoder, "target_encoder")
     if not pairs:
         raise InputError("no sentence pairs to evaluate")
     source, target = [pair.a for pair in pairs], [pair.b for pair in pairs]

@@ -18,7 +18,7 @@ from munjang.evaluate.inputs import typed_rows
 from munjang.evaluate.result import jsonable
 from munjang.evaluate.similarities import pair_similarities
 from munjang.evaluate.sts import METRICS
-from munjang.types import Encoder, Vectors
+from munjang.types import Encoder, Vectors, check_encoder
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ def evaluate_triplets(
 ) -> TripletsResult:
     """Return an encoder's accuracy; with a margin, the positive must be nearer by more than that."""
     triplets = typed_rows(triplets, Triplet, name="triplets")
+    check_encoder(encoder)
     if not triplets:
         raise InputError("no triplets to evaluate")
     n = len(triplets)

@@ -34,7 +34,7 @@ from munjang.text.korean import Analyser
 from munjang.text.rows import BadLines
 from munjang.text.unicode import clean
 from munjang.text.validate_texts import validate_ids, validate_text, validate_texts
-from munjang.types import Encoder, Scorer
+from munjang.types import Encoder, Scorer, check_encoder, check_scorer
 
 QUERY_CHARACTERS = 10_000
 """Characters of a query that are looked at for words."""
@@ -69,6 +69,9 @@ class Library:
         Without an encoder the library can be read, checked and thinned out, but takes no texts. `query_encoder` is for models that read
         questions and documents with different prompts. `analyser` and `passage_characters` are for a new library; an old one keeps its own.
         """
+        for name, given in (("encoder", encoder), ("query_encoder", query_encoder)):
+            if given is not None:
+                check_encoder(given, name)
         made_with = None
         if create and encoder is not None:
             made_with = settings_for(encoder, analyser=analyser, passage_characters=passage_characters)
@@ -191,6 +194,8 @@ class Library:
         progress: Progress | None = None,
     ) -> None:
         """Encode every document with another model, in one step: until it is done, and if it fails, the library is the old one."""
+        check_encoder(encoder)
+        check_encoder(query_encoder or encoder, "query_encoder")
         way = with_stems(self.store.settings().analyser)
         settings = replace(settings_for(encoder, passage_characters=passage_characters), analyser=way)
 
@@ -262,6 +267,8 @@ def _request(
     explain: bool,
     budget_seconds: float | None,
 ) -> Request:
+    if rerank is not None:
+        check_scorer(rerank, "rerank")
     if k < 1:
         raise UsageError(f"k is {k}, expected at least 1")
     if not isinstance(where, str | Condition | None):

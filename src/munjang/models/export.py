@@ -25,7 +25,7 @@ from munjang.engine.transformer import Compute
 from munjang.errors import InputError, UsageError
 from munjang.models.samples import load_samples
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.types import Vectors
+from munjang.types import Vectors, check_encoder
 from munjang.whole_file import in_words, make_folder, write_whole
 
 FILES: dict[Compute, str] = {"float32": "onnx/model.onnx", "int8": "onnx/model_qint8.onnx"}
@@ -49,6 +49,7 @@ class ExportReport:
 
 def export_onnx(model: SentenceEncoder, target: str | Path, *, compute: Compute = "float32") -> ExportReport:
     """Write `target` as a complete model folder with the graph in it, and compare the graph's vectors with the model's."""
+    check_encoder(model, "model")
     base = model.folder.base
     if not isinstance(base, TransformerModule):
         raise UsageError(f"{model.name}: a static model has no graph to export; it is a table of vectors")

@@ -26,7 +26,7 @@ from munjang.engine.modules import (
 from munjang.models.long_text import fit
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.text.validate_texts import validate_text
-from munjang.types import Floats, Vectors
+from munjang.types import Floats, Vectors, check_encoder
 from munjang.vectors.similarity import similarity
 
 Exact = NDArray[np.float64]
@@ -107,6 +107,7 @@ class TokenComparison:
 def inspect_text(model: SentenceEncoder, text: str) -> Inspection:
     """Show a sentence as the model sees it, with the prompt that `encode` would use."""
     text = validate_text(text, name="text")
+    check_encoder(model, "model")
     prompt = model.folder.prompts.get(model.folder.default_prompt or "", "")
     tokens, before_cut = _tokens(model, text, prompt)
     outputs = model.engine.layer_outputs([token.id for token in tokens]) if tokens else []

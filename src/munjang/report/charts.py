@@ -15,7 +15,7 @@ from munjang.report.words import Word, say
 from munjang.types import Language
 
 WIDTH, HEIGHT = 640, 240
-LEFT, RIGHT, TOP, BOTTOM = 56, 12, 12, 34
+LEFT, RIGHT, TOP, BOTTOM = 72, 12, 12, 38
 _HALO = "paint-order:stroke;stroke:var(--paper);stroke-width:4px;stroke-linejoin:round"  # names stay readable on curves
 COLOURS = ("#2563eb", "#d97706", "#059669", "#db2777")
 
@@ -117,8 +117,10 @@ def _axes(x_range: tuple[float, float], y_range: tuple[float, float], x_title: s
         parts.append(f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{y:.3g}</text>')
         x = x_range[0] + share * (x_range[1] - x_range[0])
         parts.append(f'<text x="{_x(x, x_range):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{x:.4g}</text>')
-    parts.append(f'<text x="{(LEFT + WIDTH) / 2:.0f}" y="{HEIGHT - 3}" text-anchor="middle">{escape(x_title)}</text>')
-    parts.append(f'<text x="12" y="{TOP + 6}" transform="rotate(-90 12 {HEIGHT / 2:.0f})" text-anchor="middle">{escape(y_title)}</text>')
+    across, down = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
+    parts.append(f'<text x="{across:.0f}" y="{HEIGHT - 4}" text-anchor="middle">{escape(x_title)}</text>')
+    # turned about its own place, so that it stays in the picture
+    parts.append(f'<text x="14" y="{down:.0f}" transform="rotate(-90 14 {down:.0f})" text-anchor="middle">{escape(y_title)}</text>')
     return "".join(parts)
 
 

@@ -132,7 +132,7 @@ class Word(Enum):
     )
     STAGE_NUMBER = ("stage {number}", "{number}단계")
     LOSS = ("Loss", "손실")
-    LOSS_AXIS = ("loss", "손실")
+    LOSS_AXIS = ("loss (mean of the step's batch)", "손실 (스텝의 배치 평균)")
     STEP = ("step", "스텝")
     STAGE = ("stage", "단계")
     DEV_SCORE = ("Dev score", "검증 점수")
@@ -147,17 +147,53 @@ class Word(Enum):
     SCORES = ("Scores", "점수 분포")
     COSINES_OF_PAIRS = ("Cosines of pairs", "문장 쌍의 코사인 분포")
     SCORES_OF_PAIRS = ("Scores of pairs", "문장 쌍의 점수 분포")
-    SHARE = ("share", "비율")
+    SHARE = ("share of pairs", "쌍의 비율")
     NOTHING_MEASURED = ("nothing measured", "잰 값이 없습니다")
-    SAME_SCORE = (
-        "Every pair gets the same score, {mean:.3f}. Lower the learning rate, or train for more steps.",
-        "모든 쌍의 점수가 같습니다({mean:.3f}). 학습률을 낮추거나 더 많은 스텝 동안 학습하세요.",
+    STEP_OF_STAGE = ("step (counted from the beginning of each stage)", "스텝 (단계마다 처음부터 셈)")
+    DEV_AXIS = ("dev score ({metric})", "검증 점수 ({metric})")
+    CONSTANT_SCORE = (
+        "Every pair gets nearly the same score, {answer} (standard deviation {spread:.2g}, of the labels {labels:.2g}).",
+        "모든 쌍의 점수가 거의 같습니다: {answer} (표준편차 {spread:.2g}, 라벨의 표준편차 {labels:.2g}).",
     )
+    CONSTANT_SCORE_ADVICE = (
+        "Lower the learning rate, add warm-up or epochs, and check that the labels of the training data differ (munjang lint).",
+        "학습률을 낮추거나 워밍업이나 에폭을 늘리고, 학습 자료의 라벨이 서로 다른지 확인하세요(munjang lint).",
+    )
+    CONSTANT_CLASS = (
+        "{share:.1%} of the pairs get the same answer, {answer}, which is right for {right:.1%} of them.",
+        "쌍의 {share:.1%}에 같은 답({answer})을 내며, 그중 {right:.1%}만 맞습니다.",
+    )
+    CONSTANT_CLASS_ADVICE = (
+        "Lower the learning rate, add warm-up or epochs, check the labels (munjang lint), and balance the classes of the training data.",
+        "학습률을 낮추거나 워밍업이나 에폭을 늘리고, 라벨을 확인하고(munjang lint), 학습 자료의 분류별 수를 고르게 맞추세요.",
+    )
+    GUESSING = (
+        "The loss stays at {loss:.3f}: a model that guesses has {chance:.3f}{formula}.",
+        "손실이 {loss:.3f}에 머뭅니다. 찍기만 하는 모델의 손실이 {chance:.3f}입니다{formula}.",
+    )
+    GUESSING_ADVICE = (
+        "Check that the labels belong to their texts (munjang lint), try another learning rate (lower after a rise, higher where nothing "
+        "moves), train for more epochs, or start from a pre-trained model.",
+        "라벨이 제 글에 붙어 있는지 확인하고(munjang lint), 학습률을 바꾸거나(손실이 올랐으면 낮게, 움직이지 않으면 높게) 에폭을 늘리거나 "
+        "미리 학습한 모델에서 시작하세요.",
+    )
+    FALLING_DEV = (
+        "The dev score falls while the model learns: {metric} is {best:.4f} {before}, and {last:.4f} at step {step}.",
+        "학습하는 동안 검증 점수가 떨어집니다. {metric}: {before} {best:.4f}, {step}스텝에서 {last:.4f}.",
+    )
+    FALLING_DEV_ADVICE = (
+        "Lower the learning rate, train for fewer steps, and check that the labels of training and dev data mean the same (munjang lint).",
+        "학습률을 낮추거나 스텝을 줄이고, 학습 자료와 검증 자료의 라벨이 같은 뜻인지 확인하세요(munjang lint).",
+    )
+    BEFORE_TRAINING = ("before the first step", "학습 전")
+    AT_STEP = ("at step {step}", "{step}스텝에서")
     COLLAPSED = (
-        "The space has collapsed: random pairs have a mean cosine of {mean:.2f}. Lower the learning rate, use an objective with negatives, "
-        "or train for fewer steps.",
-        "벡터 공간이 무너졌습니다. 임의의 쌍의 평균 코사인이 {mean:.2f}입니다. 학습률을 낮추거나, 음성 예를 쓰는 목적 함수를 고르거나, "
-        "더 적은 스텝 동안 학습하세요.",
+        "The space has collapsed: random pairs have a mean cosine of {cosine:.2f}.",
+        "벡터 공간이 무너졌습니다. 임의의 쌍의 평균 코사인이 {cosine:.2f}입니다.",
+    )
+    COLLAPSED_ADVICE = (
+        "Lower the learning rate, use an objective with negatives, or train for fewer steps.",
+        "학습률을 낮추거나, 음성 예를 쓰는 목적 함수를 고르거나, 스텝을 줄이세요.",
     )
 
     # Training: what it says of its data

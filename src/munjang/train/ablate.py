@@ -12,15 +12,19 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from munjang.engine.modules import Pooling
-from munjang.errors import UsageError
+from munjang.errors import UsageError, shown
 from munjang.report.page import page, table, text
 from munjang.report.words import Word, say
 from munjang.train.examples import DataSource, read_examples
+from munjang.train.objectives.settings import nearest
 from munjang.train.recipe import ModelRecipe, Recipe, StageRecipe
 from munjang.types import Language
+
+if TYPE_CHECKING:
+    from munjang.train.progress import Progress
 
 POOLINGS: tuple[Pooling, ...] = ("mean", "max", "cls")
 CONCATENATIONS: tuple[tuple[str, ...], ...] = (
@@ -120,8 +124,8 @@ def shown_score(row: AblationRow) -> str:
     return f"{100 * row.mean:.2f} ± {100 * row.deviation:.2f}"
 
 
-def run_ablation(plan: AblationPlan, *, said: Callable[[str], None] | None = None) -> Ablation:
-    """Run every cell of the table; `said` hears of each as it is done. All files are read first, so bad data costs no run."""
+def run_ablation(plan: AblationPlan, *, said: Callable[[str], None] | None = None, progress: Progress | None = None) -> Ablation:
+    """Run every cell of the table; `said` hears of each as it is done, `progress` of its steps. Bad data is refused before the first."""
     _read_all(plan)
     cells: list[tuple[str, str, Pooling, tuple[str, ...]]] = []
     default = ("u", "v", "|u-v|")
@@ -135,7 +139,8 @@ def run_ablation(plan: AblationPlan, *, said: Callable[[str], None] | None = Non
     for part, objective, pooling, parts in cells:
         key = (objective, pooling, parts)
         if key not in done:
-            runs = [_run(plan, objective, pooling, parts, seed) for seed in range(plan.first_seed, plan.first_seed + plan.seeds)]
+            seeds = range(plan.first_seed, plan.first_seed + plan.seeds)
+            runs = [_run(plan, objective, pooling, parts, seed, progress) for seed in seeds]
             done[key] = tuple(after for _, after in runs)
             untrained += [before for before, _ in runs if pooling == "mean"]
         rows.append(AblationRow(part, objective, pooling, ", ".join(parts), done[key]))
@@ -153,19 +158,28 @@ def _read_all(plan: AblationPlan) -> None:
     read_dev(plan.test, seed=plan.first_seed)
 
 
-def _run(plan: AblationPlan, objective: str, pooling: Pooling, parts: Sequence[str], seed: int) -> tuple[float, float]:
+def _run(
+    plan: AblationPlan, objective: str, pooling: Pooling, parts: Sequence[str], seed: int, progress: Progress | None
+) -> tuple[float, float]:
     """Train one model; return its score before and after."""
+    from munjang.train.interrupt import Interrupted
     from munjang.train.loop import Trainer
     from munjang.train.progress import Silent
 
     data = plan.nli if objective == "classification" else plan.sts
     assert data is not None
     settings: dict[str, Any] = {"parts": list(parts)} if parts else {}
+    name = f"{objective}, {pooling}{', ' + '+'.join(parts) if parts else ''}, seed {seed}"
     # the same amount of training for every cell: the last weights, not the best by the test set
-    stage = StageRecipe(data=(data,), dev=plan.test, objective=objective, settings=settings, keep_best=False, **_stage(plan.stage))
+    stage = StageRecipe(
+        name=name, data=(data,), dev=plan.test, objective=objective, settings=settings, keep_best=False, **_stage(plan.stage)
+    )
     with tempfile.TemporaryDirectory(prefix="munjang-ablate-") as folder:
         recipe = Recipe(output=str(Path(folder) / "model"), model=replace(plan.model, pooling=pooling), stages=(stage,), seed=seed)
-        outcome = Trainer(recipe, progress=Silent()).run()
+        try:
+            outcome = Trainer(recipe, progress=progress or Silent()).run()
+        except Interrupted:  # its checkpoint goes with the folder
+            raise KeyboardInterrupt from None
     evaluations = outcome.log.evaluations
     return evaluations[0].score, evaluations[-1].score
 
@@ -174,5 +188,5 @@ def _stage(values: Mapping[str, object]) -> dict[str, Any]:
     allowed = ("epochs", "steps", "batch_size", "learning_rate", "warmup", "weight_decay", "freeze_layers", "freeze_embeddings", "clip")
     for key in values:
         if key not in allowed:
-            raise UsageError(f"ablation: unknown setting {key!r}; known: {', '.join(allowed)}")
+            raise UsageError(f"ablation: unknown setting {shown(key)}{nearest(key, allowed)}")
     return dict(values)

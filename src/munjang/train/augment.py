@@ -24,7 +24,7 @@ from munjang.evaluate.similarities import pair_similarities
 from munjang.text.validate_texts import validate_texts
 from munjang.train.bm25 import Bm25
 from munjang.train.durable import write_file
-from munjang.types import Encoder, Scorer
+from munjang.types import Encoder, Scorer, check_encoder
 from munjang.vectors.topk import top_k
 
 Strategy: TypeAlias = Literal["bm25", "semantic", "both"]
@@ -63,6 +63,8 @@ def sample_pairs(
     texts: Sequence[str], *, encoder: Encoder | None = None, known: Sequence[tuple[str, str]] = (), options: SampleOptions | None = None
 ) -> list[tuple[str, str]]:
     """Return pairs of different texts that are near each other, each pair once whichever way round, none of them `known` already."""
+    if encoder is not None:
+        check_encoder(encoder)
     chosen = options or SampleOptions()
     unique = list(dict.fromkeys(validate_texts(texts)))
     if len(unique) < 2:
@@ -107,6 +109,7 @@ def label_pairs(scorer: Scorer, pairs: Sequence[tuple[str, str]], *, labelling: 
 
 def label_by_cosine(encoder: Encoder, pairs: Sequence[tuple[str, str]]) -> list[SilverPair]:
     """Return the pairs with a sentence encoder's cosine, cut to 0 … 1: a first lesson for a new cross-encoder."""
+    check_encoder(encoder)
     texts = list(dict.fromkeys(text for pair in pairs for text in pair))
     rows = {text: row for row, text in enumerate(texts)}
     vectors = encoder.encode(texts)

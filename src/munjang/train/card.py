@@ -71,7 +71,8 @@ class CardFacts:
     language: str | None = None
     license: str | None = None
     settings: Sequence[str] = ()
-    warning: str | None = None
+    warnings: Sequence[str] = ()
+    """What is wrong with the training that made the model."""
     labels: Sequence[str] = ()
 
 
@@ -115,7 +116,7 @@ def _body(facts: CardFacts) -> str:
         _what_it_does(facts),
         f"Trained with Munjang from {facts.base}.",
         "",
-        *([f"> {facts.warning}", ""] if facts.warning else []),
+        *(line for warning in facts.warnings for line in (f"> {warning}", "")),
         "## Data and objectives",
         "",
         "| file | rows | objective |",

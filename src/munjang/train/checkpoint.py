@@ -78,6 +78,11 @@ class Checkpoints:
         """Say whether there is a snapshot to go on from."""
         return bool(self._found())
 
+    def position(self) -> Position | None:
+        """Return where the newest snapshot stands, without its weights; None where there is none."""
+        found = self._found()
+        return Position(**_read_json(found[-1] / "position.json")) if found else None
+
     def latest(self) -> Snapshot | None:
         """Return the newest snapshot, its checksums verified; None where there is none."""
         if not self.folder.is_dir():

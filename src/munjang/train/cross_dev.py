@@ -15,7 +15,8 @@ from munjang.errors import InputError
 from munjang.evaluate.nli import labels_of, score_nli
 from munjang.evaluate.pairs import score_binary
 from munjang.evaluate.sts_scores import score_correlations
-from munjang.train.dev import Role, Scores
+from munjang.train.dev import Evaluation, Role, refuse_one_label, without_nan
+from munjang.train.diagnoses import class_answers, score_answers
 from munjang.train.examples import DataSource, ExampleSet, read_examples
 from munjang.types import Scorer, Vectors
 
@@ -27,25 +28,29 @@ class CrossDevSet:
     examples: ExampleSet
     labels: tuple[str, ...]
 
-    def score(self, scorer: Scorer) -> tuple[str, Scores]:
-        """Return the name of the deciding number and all of them."""
+    def score(self, scorer: Scorer) -> Evaluation:
+        """Measure a cross-encoder."""
         rows = self.examples.examples
         if self.examples.columns > 2:
-            return "accuracy", {"accuracy": _wins(scorer, [row.texts for row in rows])}
+            return _wins(scorer, [row.texts for row in rows])
         scores = _finite(scorer.predict([(row.texts[0], row.texts[1]) for row in rows]))
         if len(self.labels) > 1:
             gold = [self.examples.classes[int(row.label or 0)] for row in rows]
-            found = score_nli(labels_of(scores, self.labels), gold, resamples=0)
-            return "accuracy", {"accuracy": found.accuracy, "macro_f1": found.macro_f1}
+            predicted = labels_of(scores, self.labels)
+            found = score_nli(predicted, gold, resamples=0)
+            return Evaluation("accuracy", {"accuracy": found.accuracy, "macro_f1": found.macro_f1}, class_answers(predicted, gold))
         labels = [row.label or 0.0 for row in rows]
+        answers = score_answers(scores, labels, kind="score")
         if self.examples.label_kind == "binary":
-            return "ap", score_binary(scores, [int(label) for label in labels])
-        return "spearman", score_correlations(scores, labels, resamples=0).scores
+            return Evaluation("ap", without_nan(score_binary(scores, [int(label) for label in labels])), answers)
+        return Evaluation("spearman", without_nan(score_correlations(scores, labels, resamples=0).scores), answers)
 
 
 def read_cross_dev(source: DataSource, labels: Sequence[str], *, seed: int, role: Role = "dev") -> CrossDevSet:
     """Return a dev set that a model with these labels can be measured on; any other is refused."""
     found = read_examples(source, seed=seed)
+    if len(labels) == 1:
+        refuse_one_label(found, role)
     if len(labels) > 1:
         unknown = sorted(set(found.classes) - set(labels))
         if found.label_kind not in ("class", "binary") or unknown:
@@ -65,11 +70,13 @@ def read_cross_dev(source: DataSource, labels: Sequence[str], *, seed: int, role
     return CrossDevSet(found, tuple(labels))
 
 
-def _wins(scorer: Scorer, rows: Sequence[tuple[str, ...]]) -> float:
-    """Return the share of rows whose first document scores above all others."""
+def _wins(scorer: Scorer, rows: Sequence[tuple[str, ...]]) -> Evaluation:
+    """Measure the share of rows whose first document scores above all others."""
     scores = _finite(scorer.predict([(texts[0], document) for texts in rows for document in texts[1:]]))
     ends = np.cumsum([len(texts) - 1 for texts in rows])[:-1]
-    return float(np.mean([part[0] > part[1:].max() for part in np.split(scores, ends)]))
+    share = float(np.mean([part[0] > part[1:].max() for part in np.split(scores, ends)]))
+    right = [float(place == 0) for texts in rows for place in range(len(texts) - 1)]
+    return Evaluation("accuracy", {"accuracy": share}, score_answers(scores, right, kind="score"))
 
 
 def _finite(scores: Vectors) -> Vectors:

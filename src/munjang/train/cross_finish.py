@@ -14,10 +14,13 @@ import numpy as np
 
 from munjang.engine.activations import TORCH_NAMES
 from munjang.engine.write_folder import write_json
+from munjang.evaluate.nli import labels_of
 from munjang.models.save import SAVED_AS, save_pair_tokenizer
 from munjang.train.cross import TrainableCrossEncoder
-from munjang.train.examples import Example
+from munjang.train.diagnoses import class_answers, score_answers
+from munjang.train.examples import Example, ExampleSet
 from munjang.train.load_folder import quiet_transformers
+from munjang.train.log import Answers
 from munjang.train.report import PAIRS, Spread, middle_of
 from munjang.types import Vectors
 
@@ -37,24 +40,39 @@ def save_cross_encoder(model: TrainableCrossEncoder, target: Path) -> None:
     save_pair_tokenizer(model.tokenizer, config, target, max_length=model.max_length)
 
 
-def measure_score_spread(model: TrainableCrossEncoder, examples: Sequence[Example], *, seed: int) -> Spread:
+def measure_score_spread(model: TrainableCrossEncoder, data: ExampleSet, *, seed: int) -> Spread:
     """Return the scores of a sample of rows, and of first texts with texts of other rows; of a classifier, the highest probability."""
-    random = np.random.default_rng(seed)
+    random, examples = np.random.default_rng(seed), data.examples
     chosen = [examples[index] for index in sorted(random.permutation(len(examples))[:PAIRS].tolist())]
-    own = _scores(model, [(example.texts[0], example.texts[1]) for example in chosen])
-    others = [(example.texts[0], example.texts[2]) for example in chosen if len(example.texts) > 2]
+    own = _predict(model, [(example.texts[0], example.texts[1]) for example in chosen])
+    others = _predict(model, [(example.texts[0], example.texts[2]) for example in chosen if len(example.texts) > 2])
     # every row's second text with the first text of the row before: a partner by chance
     by_chance = [(chosen[row - 1].texts[0], chosen[row].texts[1]) for row in range(len(chosen))] if len(chosen) > 1 else []
     middle = middle_of(chosen)
-    high = [model.dimension > 1 or example.label is None or example.label >= middle for example in chosen]
-    unlike = [*own[~np.array(high)], *_scores(model, others)]
-    return Spread(_floats(own[np.array(high)]), _floats(unlike), _floats(_scores(model, by_chance)), measure="score")
+    high = np.array([model.dimension > 1 or example.label is None or example.label >= middle for example in chosen])
+    heights = _heights(own)
+    unlike = [*heights[~high], *_heights(others)]
+    answers = _answers(model, data, chosen, own, others)
+    chance_scores = _heights(_predict(model, by_chance))
+    return Spread(_floats(heights[high]), _floats(unlike), _floats(chance_scores), measure="score", answers=answers)
 
 
-def _scores(model: TrainableCrossEncoder, pairs: Sequence[tuple[str, str]]) -> Vectors:
-    if not pairs:
-        return np.zeros(0, np.float32)
-    scores = model.predict(pairs)
+def _answers(model: TrainableCrossEncoder, data: ExampleSet, chosen: Sequence[Example], own: Vectors, others: Vectors) -> Answers | None:
+    """Return how much the answers to labelled rows differ, or those to the two documents of a query; None where neither is there."""
+    if model.dimension > 1:
+        gold = [data.classes[int(example.label or 0)] for example in chosen]
+        return class_answers(labels_of(own, model.labels), gold)
+    if all(example.label is not None for example in chosen):
+        return score_answers(own, [example.label or 0.0 for example in chosen], kind="score")
+    return score_answers([*own, *others], [*[1.0] * len(own), *[0.0] * len(others)], kind="score") if len(others) else None
+
+
+def _predict(model: TrainableCrossEncoder, pairs: Sequence[tuple[str, str]]) -> Vectors:
+    return model.predict(pairs) if pairs else np.zeros(0, np.float32)
+
+
+def _heights(scores: Vectors) -> Vectors:
+    """Return one number a pair: its score, or the probability of its most likely class."""
     if scores.ndim == 1:
         return scores
     raised = np.exp(scores - scores.max(axis=1, keepdims=True))

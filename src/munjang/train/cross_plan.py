@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from munjang.errors import InputError, UsageError, shown
 from munjang.train.examples import DataSource, ExampleSet, read_examples
 from munjang.train.objectives.choose_score import choose_score_loss
-from munjang.train.objectives.registry import SCORE_LOSSES, make_score_loss
+from munjang.train.objectives.registry import SCORE_LOSSES, make_score_loss, nearest_objective
 from munjang.train.objectives.scores import ScoreLoss
-from munjang.train.objectives.settings import nearest
 from munjang.train.recipe import Recipe, StageRecipe
 
 ONE_SCORE = ("LABEL_0",)
@@ -50,7 +49,7 @@ def plan_loss(stage: StageRecipe, source: DataSource, found: ExampleSet) -> Plan
         choice = choose_score_loss(found.shape())
         name, why = choice.name, choice.reason
     if name not in SCORE_LOSSES:
-        raise UsageError(f"unknown objective {shown(name)} for a cross-encoder{nearest(name, SCORE_LOSSES)}")
+        raise UsageError(f"unknown objective {shown(name)} for a cross-encoder{nearest_objective(name, SCORE_LOSSES)}")
     if name == "mse":
         # scores are 0 … 1, and the saved model gives sigmoids
         settings = {"activation": "sigmoid", **settings}

@@ -12,7 +12,6 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,11 @@ from munjang.report.words import Message, Word
 from munjang.train.card import CardFacts, DataFact, ScoreFact, model_card
 from munjang.train.cross import TrainableCrossEncoder
 from munjang.train.cross_finish import measure_score_spread, save_cross_encoder
+from munjang.train.diagnoses import Diagnosis, diagnose
 from munjang.train.durable import write_folder
 from munjang.train.encoder import TrainableEncoder
+from munjang.train.guessing import guessing_of
+from munjang.train.interrupt import Interrupted
 from munjang.train.load_folder import quiet_transformers
 from munjang.train.log import FinalEntry, TrainingLog
 from munjang.train.loop import TRAINING, Outcome, Trainer
@@ -44,9 +46,15 @@ class TrainResult:
     scores: dict[str, float]
     metric: str | None
     said: tuple[str, ...]
-    warning: str | None
+    diagnoses: tuple[Diagnosis, ...] = ()
+    """What is wrong with the training, with what to try."""
     is_first: bool = True
     """False in the other processes of a common training: they wrote nothing and have nothing to show."""
+
+    @property
+    def warning(self) -> str | None:
+        """All that is wrong, in one text; None where nothing is."""
+        return " ".join(map(str, self.diagnoses)) or None
 
     @property
     def tests(self) -> Sequence[FinalEntry]:
@@ -66,6 +74,7 @@ class TrainResult:
             "tests": [asdict(entry) for entry in self.tests],
             "said": list(self.said),
             "warning": self.warning,
+            "diagnoses": [found.to_json() for found in self.diagnoses],
         }
 
 
@@ -75,12 +84,16 @@ def run(recipe: Recipe | Path | str, *, resume: bool = False, progress: Progress
     with contextlib.ExitStack() as stack:
         listener = progress or (stack.enter_context(Live()) if sys.stderr.isatty() else Silent())
         trainer = Trainer(made, progress=listener, resume=resume)
-        outcome = trainer.run()
-        result = None
-        if trainer.processes.is_first:
-            result = _save(made, outcome, language)
-            for line in [result.warning] if result.warning else []:
-                listener.said(line)
+        try:
+            outcome = trainer.run()
+            result = _save(made, outcome, language) if trainer.processes.is_first else None
+        except Interrupted:
+            raise
+        except KeyboardInterrupt:
+            raise trainer.interrupted() or KeyboardInterrupt from None
+        for found in result.diagnoses if result else ():
+            if (found.stage, found.kind) not in outcome.told:
+                listener.said(f"warning: {found}")
         return _shared(trainer, outcome, result)
 
 
@@ -131,10 +144,12 @@ def _described(module: Any, target: Path, number: int) -> Module:
 def _save(recipe: Recipe, outcome: Outcome, language: Language) -> TrainResult:
     output = Path(recipe.output)
     encoder = outcome.encoder
-    rows = outcome.stages[-1].data[0].examples.examples
+    data = outcome.stages[-1].data[0].examples
     is_cross = isinstance(encoder, TrainableCrossEncoder)
-    measure = partial(measure_score_spread, encoder) if isinstance(encoder, TrainableCrossEncoder) else partial(measure_spread, encoder)
-    spread = measure(rows, seed=recipe.seed)
+    if isinstance(encoder, TrainableCrossEncoder):
+        spread = measure_score_spread(encoder, data, seed=recipe.seed)
+    else:
+        spread = measure_spread(encoder, data.examples, seed=recipe.seed)
     result = _result(output, outcome, spread)
     facts = _facts(recipe, outcome, result)
     title = Message(Word.TRAINING_OF, name=output.name)
@@ -142,7 +157,9 @@ def _save(recipe: Recipe, outcome: Outcome, language: Language) -> TrainResult:
     shape = [(Word.LABELS, ", ".join(facts.labels))] if is_cross else sizes
     listed = [(Word.BASE, facts.base), *shape, *((Word.SETTING, line) for line in facts.settings)]
     named = [(Message(word), value) for word, value in listed]
-    report = training_report(outcome.log, spread, title=title, said=outcome.said, facts=named, language=language)
+    report = training_report(
+        outcome.log, spread, title=title, said=outcome.said, facts=named, diagnoses=result.diagnoses, language=language
+    )
 
     def fill(draft: Path) -> None:
         if isinstance(encoder, TrainableCrossEncoder):
@@ -175,7 +192,16 @@ def _result(output: Path, outcome: Outcome, spread: Spread) -> TrainResult:
     keeps_best = bool(outcome.stages) and outcome.stages[-1].recipe.keep_best
     chosen = (max(trained, key=lambda entry: entry.score) if keeps_best else trained[-1]) if trained else None
     scores = dict(chosen.scores) if chosen else {}
-    return TrainResult(output, outcome.log, scores, chosen.metric if chosen else None, outcome.said, spread.warning())
+    return TrainResult(output, outcome.log, scores, chosen.metric if chosen else None, outcome.said, _diagnoses(outcome, spread))
+
+
+def _diagnoses(outcome: Outcome, spread: Spread) -> tuple[Diagnosis, ...]:
+    """Return what is wrong with each stage, and with the model that came of them."""
+    stages = outcome.stages
+    found = [each for stage in stages for each in diagnose(outcome.log, stage.number, guessing=guessing_of(stage))]
+    last = spread.diagnosis(len(stages) - 1)
+    is_said = last is not None and any(each.kind == last.kind and each.stage == last.stage for each in found)
+    return tuple([*found, last] if last is not None and not is_said else found)
 
 
 def _facts(recipe: Recipe, outcome: Outcome, result: TrainResult) -> CardFacts:
@@ -203,7 +229,7 @@ def _facts(recipe: Recipe, outcome: Outcome, result: TrainResult) -> CardFacts:
         language=recipe.language,
         license=recipe.license,
         settings=_settings(recipe),
-        warning=result.warning,
+        warnings=tuple(map(str, result.diagnoses)),
     )
 
 
@@ -229,4 +255,4 @@ def _shared(trainer: Trainer, outcome: Outcome, result: TrainResult | None) -> T
     trainer.processes.wait()
     if result is not None:
         return result
-    return TrainResult(Path(trainer.recipe.output), outcome.log, {}, None, outcome.said, None, is_first=False)
+    return TrainResult(Path(trainer.recipe.output), outcome.log, {}, None, outcome.said, is_first=False)

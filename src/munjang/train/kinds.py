@@ -13,14 +13,14 @@ from munjang.train.classifier import classifiers_of
 from munjang.train.cross import TrainableCrossEncoder
 from munjang.train.cross_dev import read_cross_dev
 from munjang.train.cross_stage import prepare_cross_stage
-from munjang.train.dev import Role, Scores, read_dev
+from munjang.train.dev import Evaluation, Role, read_dev
 from munjang.train.distill.lessons import prepare_lessons
 from munjang.train.examples import DataSource
 from munjang.train.recipe import StageRecipe
 from munjang.train.stage import Stage, prepare_stage
 
-Dev: TypeAlias = Callable[[], tuple[str, Scores]]
-"""Measures the model as it is now: the name of the deciding number, and all of them."""
+Dev: TypeAlias = Callable[[], Evaluation]
+"""Measures the model as it is now."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -19,14 +19,31 @@ class StepEntry:
 
 
 @dataclass(frozen=True)
+class Answers:
+    """How much a model's answers to the rows of a file differ, and how much the labels do.
+
+    Of scores and cosines `spread` and `labels` are standard deviations and `answer` is the mean; of classes they are the shares of rows
+    outside the most frequent class, `answer` is the one that the model gives most, and `right` the share of rows that have it.
+    """
+
+    kind: Literal["score", "cosine", "class"]
+    rows: int
+    spread: float
+    labels: float
+    answer: str
+    right: float = 0.0
+
+
+@dataclass(frozen=True)
 class DevEntry:
-    """One evaluation; `metric` is the score that decides what is best."""
+    """One evaluation; `metric` is the score that decides what is best. What the model answered is None where rows have no labels."""
 
     stage: int
     step: int
     metric: str
     score: float
     scores: dict[str, float] = field(default_factory=dict)
+    answers: Answers | None = None
 
 
 @dataclass(frozen=True)
@@ -61,10 +78,15 @@ class TrainingLog:
         """Return what `to_json` described."""
         steps = [StepEntry(**entry) for entry in values["steps"]]
         finals = [FinalEntry(**entry) for entry in values.get("finals", [])]  # snapshots of an older version have none
-        return cls(steps, [DevEntry(**entry) for entry in values["evaluations"]], finals)
+        return cls(steps, [_evaluation(entry) for entry in values["evaluations"]], finals)
 
     def write(self, path: Path) -> None:
         """Write one JSON line per step, evaluation and test score."""
         entries: list[StepEntry | DevEntry | FinalEntry] = [*self.steps, *self.evaluations, *self.finals]
         lines = [json.dumps(asdict(entry)) for entry in entries]
         path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+
+def _evaluation(values: dict[str, Any]) -> DevEntry:
+    answers = values.get("answers")  # snapshots of an older version have none
+    return DevEntry(**{**values, "answers": None if answers is None else Answers(**answers)})

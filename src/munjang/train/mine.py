@@ -22,7 +22,7 @@ from munjang.errors import InputError, UsageError
 from munjang.evaluate.datasets.rows import TextPair, Triplet
 from munjang.text.validate_texts import validate_texts
 from munjang.train.durable import write_file
-from munjang.types import Encoder
+from munjang.types import Encoder, check_encoder
 from munjang.vectors.similarity import similarity_pairwise
 from munjang.vectors.topk import top_k
 
@@ -66,6 +66,7 @@ def mine_negatives(
     encoder: Encoder, pairs: Sequence[TextPair], corpus: Iterable[str] | None = None, *, options: MineOptions | None = None
 ) -> Mined:
     """Return triplets for pairs; without a corpus the other pairs' positives are the candidates."""
+    check_encoder(encoder)
     chosen = options or MineOptions()
     if not pairs:
         raise InputError("no pairs to mine for")

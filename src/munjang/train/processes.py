@@ -72,6 +72,10 @@ class Processes:
         torch.distributed.all_reduce(total)
         return float(total)
 
+    def any(self, value: bool) -> bool:
+        """Say whether it is so in one process at least."""
+        return self.sum_number(float(value)) > 0
+
     def from_first(self, value: Any) -> Any:
         """Return the first process's value to all."""
         if self.count == 1:

@@ -1,15 +1,19 @@
-"""What a training says while it runs: a value per step, and a live line on a terminal.
+"""What a training says while it runs: a value per step, shown as a live line on a terminal and as plain lines elsewhere.
 
 The loop calls `Progress.step` and `Progress.said`; who listens decides what to show. `Live` shows step, loss, dev score, pairs per second
-and the time left with rich, on standard error; `Silent` shows nothing.
+and the time left on standard error, moving with rich on a terminal, as a line now and then in a file; `Silent` shows nothing.
 """
 
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
+
+from munjang.models.progress import SECONDS_BETWEEN, clock_text
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,8 @@ class StepNews:
     dev: float | None
     pairs_per_second: float
     seconds_left: float
+    evaluated: bool = False
+    """Whether `dev` is of this very step."""
 
 
 class Progress(Protocol):
@@ -48,11 +54,12 @@ class Silent:
 
 
 class Live:
-    """Shows remarks as lines, and the newest step as one live line where standard error is a terminal."""
+    """Shows remarks as lines; the newest step as one live line on a terminal, elsewhere as a plain line now and then."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         from rich.console import Console
 
+        self._clock, self._told = clock, clock()
         self._console = Console(stderr=True, highlight=False)
         self._bar: Any = None
         self._task: Any = None
@@ -70,14 +77,25 @@ class Live:
         self._console.print(line, markup=False, soft_wrap=True)
 
     def step(self, news: StepNews) -> None:
-        """Move the live line."""
+        """Move the live line, or write one where nobody could see it move."""
         if not sys.stderr.isatty():
+            self._write(news)
             return
         if self._bar is None or news.stage != self._stage:
             self._start(news)
         dev = "–" if news.dev is None else f"{news.dev:.4f}"
-        text = f"loss {news.loss:.4f}  dev {dev}  {news.pairs_per_second:.0f} pairs/s  {_clock(news.seconds_left)} left"
+        text = f"loss {news.loss:.4f}  dev {dev}  {news.pairs_per_second:.0f} pairs/s  {clock_text(news.seconds_left)} left"
         self._bar.update(self._task, completed=news.step, total=news.total, news=text)
+
+    def _write(self, news: StepNews) -> None:
+        if self._is_due(news):
+            self.said(_line(news))
+
+    def _is_due(self, news: StepNews) -> bool:
+        """Say whether a plain line is to be written: after an evaluation, at the end, and where the last one is old."""
+        is_due = news.evaluated or news.step == news.total or self._clock() - self._told >= SECONDS_BETWEEN
+        self._told = self._clock() if is_due else self._told
+        return is_due
 
     def _start(self, news: StepNews) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
@@ -93,12 +111,18 @@ class Live:
         self._bar.start()
 
 
-def _clock(seconds: float) -> str:
-    """Write a duration.
+class StepsOnly(Live):
+    """`Live` without the remarks, where one training follows another and each would say the same."""
 
-    >>> _clock(3725)
-    '1:02:05'
-    """
-    whole = int(max(0, seconds))
-    hours, minutes = whole // 3600, whole // 60 % 60
-    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
+    def said(self, line: str) -> None:
+        """Drop a remark."""
+
+    def _write(self, news: StepNews) -> None:
+        if self._is_due(news):
+            super().said(_line(news))
+
+
+def _line(news: StepNews) -> str:
+    dev = "" if news.dev is None else f", dev {news.dev:.4f}"
+    pace = f"{news.pairs_per_second:.0f} pairs/s, {clock_text(news.seconds_left)} left"
+    return f"{news.stage}: step {news.step:,} of {news.total:,}, loss {news.loss:.4f}{dev}, {pace}"

@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from munjang.engine.modules import Activation, Pooling
+from munjang.engine.modules import Activation, Pooling, check_pooling
 from munjang.errors import InputError, UsageError, shown
 from munjang.train.distill.teacher import TeacherRecipe
 from munjang.train.examples import DataSource
-from munjang.train.objectives.settings import read_settings, refuse_unless
+from munjang.train.objectives.settings import read_settings, refuse_unknown, refuse_unless
 from munjang.train.override import override_value
 from munjang.train.recipe_files import as_plain, folder_or_name, read_source, read_teacher
 from munjang.train.sampling import Mix
@@ -50,6 +50,8 @@ class ModelRecipe:
     extend_vocabulary: int | None = None
 
     def __post_init__(self) -> None:
+        if self.pooling is not None:
+            check_pooling(self.pooling)
         refuse_unless((self.base is None) != (self.scratch is None), "model: name one of base (a folder) and scratch (sizes)")
         refuse_unless(self.max_length is None or self.max_length > 2, "model: max_length must be more than 2")
         refuse_unless(self.dropout is None or 0 <= self.dropout < 1, "model: dropout must be in 0 … 1")
@@ -169,8 +171,11 @@ def read_recipe(path: Path | str, *, overrides: Mapping[str, object] | None = No
 def make_recipe(values: Mapping[str, Any], *, folder: Path = Path(), where: str = "recipe") -> Recipe:
     """Return the recipe that a mapping describes; paths are taken relative to `folder`."""
     top = dict(values)
+    refuse_unknown(TopKeys, top, where=where, also=("model", "stage"))
     model = top.pop("model", None)
     stages = top.pop("stage", [])
+    if isinstance(model, list):
+        raise UsageError(f"{where}: model is a list of tables, expected one\n  write [model] instead of [[model]]")
     if not isinstance(model, Mapping):
         raise UsageError(f"{where}: the table [model] is missing")
     if not isinstance(stages, list):
@@ -191,8 +196,11 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 
 def _model(values: Mapping[str, Any], folder: Path, where: str) -> ModelRecipe:
+    refuse_unknown(ModelRecipe, values, where=f"{where}: model")
     rest = dict(values)
     scratch = rest.pop("scratch", None)
+    if scratch is not None and not isinstance(scratch, Mapping):
+        raise UsageError(f"{where}: model.scratch is {shown(str(scratch))}, expected a table of sizes")
     made = read_settings(ScratchRecipe, scratch, where=f"{where}: model.scratch") if isinstance(scratch, Mapping) else None
     if made is None:
         if "base" not in rest:
@@ -209,10 +217,13 @@ def _model(values: Mapping[str, Any], folder: Path, where: str) -> ModelRecipe:
 def _stage(values: Any, folder: Path, where: str) -> StageRecipe:
     if not isinstance(values, Mapping):
         raise UsageError(f"{where} is {shown(str(values))}, expected a table")
+    refuse_unknown(StageRecipe, values, where=where)
     rest = dict(values)
     data, dev, test, teacher = rest.pop("data", []), rest.pop("dev", None), rest.pop("test", None), rest.pop("teacher", None)
     made_teacher = None if teacher is None else read_teacher(teacher, folder, f"{where}, teacher")
     listed = [data] if isinstance(data, Mapping) else data
+    if not isinstance(listed, list):
+        raise UsageError(f"{where}: data is {shown(str(data))}, expected tables\n  write [[stage.data]] with a path under it")
     sources = [read_source(item, folder, f"{where}, data {number}") for number, item in enumerate(listed, 1)]
     made_dev = None if dev is None else read_source(dev, folder, f"{where}, dev")
     made_test = None if test is None else read_source(test, folder, f"{where}, test")

@@ -11,16 +11,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from munjang.errors import UsageError
+from munjang.errors import UsageError, shown
 from munjang.train.adapt.registry import TEXT_OBJECTIVES
 from munjang.train.distill.teacher import TeacherRecipe
 from munjang.train.examples import DataSource
-from munjang.train.objectives.settings import read_settings, refuse_unless
+from munjang.train.objectives.settings import read_settings, refuse_unknown, refuse_unless
 
 
 def read_source(values: Any, folder: Path, where: str) -> DataSource:
     """Return the data file that a table names."""
-    if not isinstance(values, Mapping) or not isinstance(values.get("path"), str):
+    if not isinstance(values, Mapping):
+        raise UsageError(f"{where} is {shown(str(values))}, expected a table that names a file as path")
+    refuse_unknown(DataSource, values, where=where)
+    if not isinstance(values.get("path"), str):
         raise UsageError(f"{where}: path is missing, expected a data file")
     source = read_settings(DataSource, values, where=where)
     refuse_unless(source.limit is None or source.limit >= 1, f"{where}: limit must be 1 or more")
@@ -36,6 +39,8 @@ def as_plain(source: DataSource, objective: object) -> DataSource:
 def read_teacher(values: Any, folder: Path, where: str) -> TeacherRecipe:
     """Return the teacher in a table, or in the bare name of its model."""
     table = {"model": values} if isinstance(values, str) else values
+    if isinstance(table, Mapping):
+        refuse_unknown(TeacherRecipe, table, where=where)
     if not isinstance(table, Mapping) or not isinstance(table.get("model"), str):
         raise UsageError(f"{where}: model is missing, expected the teacher's folder or name")
     made = read_settings(TeacherRecipe, table, where=where)

@@ -15,9 +15,10 @@ import numpy as np
 
 from munjang.report.charts import Bars, Line, histogram, line_chart
 from munjang.report.page import page, table, text
-from munjang.report.words import Message, Word, in_language, say
+from munjang.report.words import Word, in_language, say
+from munjang.train.diagnoses import Diagnosis, diagnose_answers
 from munjang.train.examples import Example
-from munjang.train.log import TrainingLog
+from munjang.train.log import Answers, TrainingLog
 from munjang.types import Encoder, Language
 from munjang.vectors.similarity import similarity_pairwise
 
@@ -41,6 +42,8 @@ class Spread:
     unlike: tuple[float, ...]
     random: tuple[float, ...]
     measure: Literal["cosine", "score"] = "cosine"
+    answers: Answers | None = None
+    """Of a cross-encoder, what it answers to the labelled rows among these."""
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -57,13 +60,15 @@ class Spread:
             return bool(self.alike) and float(np.std([*self.alike, *self.unlike, *self.random])) < 1e-4
         return bool(self.random) and (float(np.mean(self.random)) > COLLAPSED or float(np.std(self.random)) < 1e-4)
 
-    def warning(self) -> str | None:
-        """Return what is wrong, or None."""
-        if not self.collapsed:
-            return None
-        if self.measure == "score":
-            return Message(Word.SAME_SCORE, mean=float(np.mean(self.alike)))
-        return Message(Word.COLLAPSED, mean=float(np.mean(self.random)))
+    def diagnosis(self, stage: int) -> Diagnosis | None:
+        """Return what is wrong with the model that stage `stage` made, or None."""
+        if self.measure == "cosine":
+            return Diagnosis("collapsed", stage, {"cosine": float(np.mean(self.random))}) if self.collapsed else None
+        if self.collapsed and (self.answers is None or self.answers.kind == "score"):
+            labels = self.answers.labels if self.answers else 0.0
+            spread = float(np.std([*self.alike, *self.unlike, *self.random]))
+            return Diagnosis("constant_score", stage, {"answer": f"{np.mean(self.alike):.3f}", "spread": spread, "labels": labels})
+        return diagnose_answers(self.answers, stage) if self.answers else None
 
 
 def measure_spread(encoder: Encoder, examples: Sequence[Example], *, seed: int) -> Spread:
@@ -92,6 +97,7 @@ def training_report(
     title: str,
     said: Sequence[str],
     facts: Sequence[tuple[str, object]],
+    diagnoses: Sequence[Diagnosis] = (),
     language: Language = "en",
 ) -> str:
     """Return the page; what is a `Message` is said in the language."""
@@ -99,32 +105,38 @@ def training_report(
     spoken = [[in_language(each, language) if isinstance(each, str) else each for each in row] for row in facts]
     parts = [table([t(Word.WHAT), t(Word.VALUE)], spoken)]
     parts.append("<ul>" + "".join(text(in_language(line, language), tag="li") for line in said) + "</ul>")
-    warning = spread.warning()
-    if warning:
-        parts.append(text(in_language(warning, language), style="warning"))
     stages = sorted({entry.stage for entry in log.steps})
     named = {stage: t(Word.STAGE_NUMBER, number=stage + 1) for stage in stages}
+    for found in diagnoses:
+        where = f"{t(Word.STAGE_NUMBER, number=found.stage + 1)}: " if len(stages) > 1 else ""
+        parts.append(text(where + found.in_words(language), style="warning"))
     losses = [_line(named[stage], [(entry.step, entry.loss) for entry in log.steps if entry.stage == stage]) for stage in stages]
-    chart = partial(line_chart, x_title=t(Word.STEP), language=language)
+    chart = partial(line_chart, x_title=t(Word.STEP_OF_STAGE if len(stages) > 1 else Word.STEP), language=language)
     parts += [text(t(Word.LOSS), tag="h2"), chart(losses, title=t(Word.LOSS), y_title=t(Word.LOSS_AXIS))]
     if log.evaluations:
         curves = [_line(named[stage], [(entry.step, entry.score) for entry in log.evaluations if entry.stage == stage]) for stage in stages]
-        metric = log.evaluations[-1].metric
-        parts += [text(t(Word.DEV_SCORE), tag="h2"), chart(curves, title=t(Word.DEV_SCORE), y_title=metric)]
+        metric = ", ".join(dict.fromkeys(entry.metric for entry in log.evaluations))
+        drawn = chart(curves, title=t(Word.DEV_SCORE), y_title=t(Word.DEV_AXIS, metric=metric))
         rows = [(entry.stage + 1, entry.step, entry.metric, entry.score) for entry in log.evaluations]
-        parts.append(table([t(word) for word in (Word.STAGE, Word.STEP, Word.METRIC, Word.SCORE)], rows))
+        head = [t(word) for word in (Word.STAGE, Word.STEP, Word.METRIC, Word.SCORE)]
+        parts += [text(t(Word.DEV_SCORE), tag="h2"), drawn, table(head, rows)]
     if log.finals:
         rows_of_tests = [
             (entry.stage + 1, entry.step, entry.test, name, value) for entry in log.finals for name, value in entry.scores.items()
         ]
         head = [t(word) for word in (Word.STAGE, Word.STEP, Word.FILE, Word.METRIC, Word.SCORE)]
         parts += [text(t(Word.TEST_SCORE), tag="h2"), table(head, rows_of_tests)]
+    return page(in_language(title, language), [*parts, *_spread(spread, language)], language=language)
+
+
+def _spread(spread: Spread, language: Language) -> list[str]:
+    """Return how the vectors or scores of pairs lie, as a part of the page."""
+    t = partial(say, language=language)
     groups = [Bars(t(Word.RANDOM_PAIRS), spread.random), Bars(t(Word.ALIKE), spread.alike)]
     groups += [Bars(t(Word.LESS_ALIKE), spread.unlike)] if spread.unlike else []
     plural, of_pairs, measure = _SPREADS[spread.measure]
     drawn = histogram(groups, title=t(of_pairs), x_title=t(measure), bounds=spread.bounds, language=language)
-    parts += [text(t(plural), tag="h2"), drawn]
-    return page(in_language(title, language), parts, language=language)
+    return [text(t(plural), tag="h2"), drawn]
 
 
 def _line(name: str, points: Sequence[tuple[int, float]]) -> Line:

@@ -6,8 +6,10 @@ where nothing was measured), and the training's log and position moved on to the
 
 from __future__ import annotations
 
+import math
+import signal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -16,6 +18,9 @@ from torch import Tensor, nn
 from munjang.errors import UsageError
 from munjang.train.build import Trainable
 from munjang.train.checkpoint import Checkpoints, Position, Snapshot
+from munjang.train.diagnoses import JUDGED_FROM, diagnose
+from munjang.train.guessing import guessing_of
+from munjang.train.interrupt import Interrupted, StopRequest
 from munjang.train.kinds import Measures
 from munjang.train.log import DevEntry, FinalEntry, StepEntry, TrainingLog
 from munjang.train.optimizer import freeze, learning, make_optimizer, optimizer_state, restore_optimizer
@@ -39,6 +44,10 @@ class Training:
     position: Position
     snapshot: Snapshot | None
     """Where an earlier run stopped; None once a stage has gone on from there."""
+    stop: StopRequest = field(default_factory=StopRequest)
+    """Looked at between two steps."""
+    told: set[tuple[int, str]] = field(default_factory=set)
+    """The stages and kinds of what was diagnosed and said already."""
 
 
 class StageRun:
@@ -57,6 +66,7 @@ class StageRun:
         self.named = list(learning(self.modules))
         self.optimizer = make_optimizer(self.modules, self.recipe)
         self.total, self.digest = stage.total_steps, stage.digest()
+        self.guessing = guessing_of(stage)
         parameters = [parameter for _, parameter in self.named]
         self.stepper = Stepper(stage, encoder, self.optimizer, parameters, self.processes, self.total, training.recipe.precision)
 
@@ -68,6 +78,7 @@ class StageRun:
         training.snapshot = None
         if training.position.step == 0 and self.dev is not None:
             self._evaluate(0)
+        self._stop_if_asked(saved=training.position.step == 0 and training.checkpoints.exist())
         started, first = training.clock(), training.position.step
         while training.position.step < self.total and not training.position.stopped:
             step = training.position.step
@@ -75,20 +86,25 @@ class StageRun:
             done = step + 1
             training.position = replace(training.position, step=done)
             training.log.steps.append(StepEntry(self.stage.number, done, loss, rate))
-            if self.dev is not None and (done == self.total or done % (self.recipe.evaluate_every or self.total) == 0):
+            evaluated = self.dev is not None and (done == self.total or done % (self.recipe.evaluate_every or self.total) == 0)
+            if evaluated:
                 self._evaluate(done)
-            if done % training.recipe.checkpoint_every == 0 and done < self.total:
+            saved = done % training.recipe.checkpoint_every == 0 and done < self.total
+            if saved:
                 self._save()
-            self._tell(done, loss, training.clock() - started, done - first)
+            self._tell(done, loss, training.clock() - started, done - first, evaluated=evaluated)
+            if evaluated or done == math.ceil(self.total * JUDGED_FROM):
+                self._diagnose(done / self.total)
+            self._stop_if_asked(saved=saved)
         self._finish()
 
     def _evaluate(self, step: int) -> None:
         assert self.dev is not None
         training = self.training
         result = self.dev() if self.processes.is_first else None
-        metric, scores = self.processes.from_first(result)
+        metric, scores, answers = self.processes.from_first(result)
         score = scores[metric]
-        entry = DevEntry(self.stage.number, step, metric, score, scores)
+        entry = DevEntry(self.stage.number, step, metric, score, scores, answers)
         if entry not in training.log.evaluations:
             training.log.evaluations.append(entry)
         if step == 0:
@@ -102,6 +118,28 @@ class StageRun:
             waited = position.evaluations_without_better + 1
             stop = self.recipe.patience is not None and waited >= self.recipe.patience
             training.position = replace(position, evaluations_without_better=waited, stopped=stop)
+
+    def _diagnose(self, done: float) -> None:
+        """Say what is wrong, each thing once."""
+        training, number = self.training, self.stage.number
+        if not self.processes.is_first:
+            return
+        for found in diagnose(training.log, number, guessing=self.guessing, done=done):
+            if (number, found.kind) not in training.told:
+                training.told.add((number, found.kind))
+                training.progress.said(f"warning: {self.name}, step {training.position.step:,}: {found}")
+
+    def _stop_if_asked(self, *, saved: bool) -> None:
+        """Leave with a checkpoint of this step where a signal asked for it; `saved` says that there is one already."""
+        training, position = self.training, self.training.position
+        if not self.processes.any(training.stop.number is not None):
+            return
+        if not saved:
+            self._save()
+        message = (
+            f"interrupted after step {position.step:,} of {self.total:,} of {self.name}; a checkpoint is in {training.checkpoints.folder}"
+        )
+        raise Interrupted(message, number=training.stop.number or signal.SIGTERM, is_shared=self.processes.count > 1)
 
     def _finish(self) -> None:
         training, position = self.training, self.training.position
@@ -122,7 +160,7 @@ class StageRun:
     def _measure_test(self) -> None:
         if self.test is None or self.recipe.test is None:
             return
-        metric, scores = self.processes.from_first(self.test() if self.processes.is_first else None)
+        metric, scores, _ = self.processes.from_first(self.test() if self.processes.is_first else None)
         position = self.training.position
         step = position.best_step if self.recipe.keep_best and position.best_step is not None else position.step
         found = FinalEntry(self.stage.number, step, Path(self.recipe.test.path).name, metric, scores)
@@ -159,11 +197,12 @@ class StageRun:
     def _weights(self, part: str) -> dict[str, Tensor]:
         return dict(self.modules[part].state_dict())
 
-    def _tell(self, done: int, loss: float, seconds: float, steps: int) -> None:
+    def _tell(self, done: int, loss: float, seconds: float, steps: int, *, evaluated: bool) -> None:
         if not self.processes.is_first:
             return
         evaluations = [entry for entry in self.training.log.evaluations if entry.stage == self.stage.number]
         pace = seconds / max(1, steps)
         rows = self.recipe.batch_size * self.recipe.accumulate
         dev = evaluations[-1].score if evaluations else None
-        self.training.progress.step(StepNews(self.name, done, self.total, loss, dev, rows / max(pace, 1e-9), pace * (self.total - done)))
+        left = pace * (self.total - done)
+        self.training.progress.step(StepNews(self.name, done, self.total, loss, dev, rows / max(pace, 1e-9), left, evaluated))

@@ -21,7 +21,7 @@ from munjang.analyze.topics.topic_words import words_of
 from munjang.errors import UsageError
 from munjang.text.tagging import Tagger, tagger
 from munjang.text.validate_texts import validate_texts
-from munjang.types import Encoder, Floats, Ints, Vectors
+from munjang.types import Encoder, Floats, Ints, Vectors, check_encoder
 from munjang.vectors.similarity import as_rows
 
 WINDOW = 4
@@ -80,6 +80,8 @@ def topic_distribution(model: TopicModel, texts: Sequence[str], *, by: Tagger | 
 
 def checked_vectors(model: TopicModel, texts: Sequence[str], vectors: ArrayLike | None, encoder: Encoder | None) -> Vectors:
     """Return vectors of texts that the model can judge; refuse those of another encoder."""
+    if encoder is not None:
+        check_encoder(encoder)
     if encoder is not None and model.encoder and encoder.fingerprint != model.encoder:
         raise UsageError("the encoder is not the one that the topics were found with\n  load that one, or fit the topics again")
     if vectors is None:

@@ -29,7 +29,7 @@ from munjang.errors import InputError, UsageError
 from munjang.text.tagging import Tagger, tagger
 from munjang.text.unicode import clean
 from munjang.text.validate_texts import validate_texts
-from munjang.types import Encoder, Ints, Vectors
+from munjang.types import Encoder, Ints, Vectors, check_encoder
 from munjang.vectors.similarity import as_rows
 
 REFINEMENTS = 3
@@ -49,6 +49,8 @@ def fit_topics(
     `by` splits texts into words; without it, the best tagger there is.
     """
     settings, texts = settings or TopicSettings(), validate_texts(texts)
+    if encoder is not None:
+        check_encoder(encoder)
     first_U, same_N = different(texts)
     vectors_UD = vectors_for(texts, first_U, vectors, encoder)
     chosen = by or tagger()

@@ -96,7 +96,7 @@ class Adaptation:
     def to_json(self) -> dict[str, Any]:
         """Return the result for machines."""
         made = self.result.to_json()
-        kept = {name: made[name] for name in ("output", "steps", "loss", "said", "warning")}
+        kept = {name: made[name] for name in ("output", "steps", "loss", "said", "warning", "diagnoses")}
         return {**kept, "method": self.method, "measured": [asdict(entry) for entry in self.measured]}
 
     def write(self, path: Path) -> None:
@@ -126,4 +126,4 @@ def _scores(devs: Sequence[DevSet], folder: Path) -> list[tuple[str, Scores]]:
     if not devs:
         return []
     encoder = load_encoder(folder)
-    return [dev.score(encoder) for dev in devs]
+    return [(found.metric, found.scores) for found in (dev.score(encoder) for dev in devs)]

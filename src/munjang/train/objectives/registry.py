@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from munjang.errors import UsageError, shown
+from munjang.train.card import LOSSES
 from munjang.train.objectives.angle import Angle
 from munjang.train.objectives.base import Objective
 from munjang.train.objectives.classification import Classification
@@ -46,12 +47,22 @@ def make_objective(name: str, settings: Mapping[str, object], *, dimension: int,
     'triplets, euclidean distance, margin 2'
     """
     if name not in OBJECTIVES:
-        raise UsageError(f"unknown objective {shown(name)}{nearest(name, OBJECTIVES)}")
+        raise UsageError(f"unknown objective {shown(name)}{nearest_objective(name, OBJECTIVES)}")
     return OBJECTIVES[name].build(settings, dimension=dimension, num_labels=num_labels)
+
+
+def nearest_objective(name: str, known: Iterable[str]) -> str:
+    """Return the tail of a message that points at the objective that was meant; sentence-transformers' names are understood.
+
+    >>> nearest_objective("MultipleNegativesRankingLoss", OBJECTIVES)
+    '\\n  did you mean in_batch?'
+    """
+    names = list(known)
+    return nearest(name, names, elsewhere={LOSSES[ours]: ours for ours in reversed(names) if ours in LOSSES})
 
 
 def make_score_loss(name: str, settings: Mapping[str, object]) -> ScoreLoss:
     """Return the cross-encoder loss called `name`; an unknown name or setting is a UsageError that names the nearest known one."""
     if name not in SCORE_LOSSES:
-        raise UsageError(f"unknown loss {shown(name)}{nearest(name, SCORE_LOSSES)}")
+        raise UsageError(f"unknown loss {shown(name)}{nearest_objective(name, SCORE_LOSSES)}")
     return read_settings(SCORE_LOSSES[name], settings, where=f"loss {name!r}")

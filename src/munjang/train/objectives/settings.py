@@ -17,27 +17,56 @@ from munjang.errors import UsageError, shown
 
 S = TypeVar("S")
 
+ELSEWHERE = {
+    "early_stopping_patience": "patience",
+    "eval_steps": "evaluate_every",
+    "gradient_accumulation_steps": "accumulate",
+    "load_best_model_at_end": "keep_best",
+    "loss": "objective",
+    "lr": "learning_rate",
+    "max_grad_norm": "clip",
+    "max_seq_length": "max_length",
+    "max_steps": "steps",
+    "mini_batch_size": "mini_batch",
+    "model_name_or_path": "base",
+    "num_train_epochs": "epochs",
+    "output_dir": "output",
+    "per_device_train_batch_size": "batch_size",
+    "pooling_mode": "pooling",
+    "save_steps": "checkpoint_every",
+    "train_batch_size": "batch_size",
+    "warmup_ratio": "warmup",
+    "warmup_steps": "warmup",
+}
+"""What sentence-transformers and transformers call a setting."""
+
 
 def read_settings(kind: type[S], values: Mapping[str, object], *, where: str) -> S:
     """Return `kind` filled from `values`; lists become tuples, whole numbers are accepted where a float is meant."""
     hints = typing.get_type_hints(kind)
-    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    checked: dict[str, Any] = {}
+    refuse_unknown(kind, values, where=where)
+    return kind(**{key: _converted(hints[key], value, where=f"{where}: {key}") for key, value in values.items()})
+
+
+def refuse_unknown(kind: type, values: Mapping[str, object], *, where: str, also: Iterable[str] = ()) -> None:
+    """Raise a UsageError for the first key that is no field of `kind` and not among `also`, with the nearest known one."""
+    known = [*(field.name for field in fields(kind)), *also]
     for key, value in values.items():
         if key not in known:
-            raise UsageError(f"{where}: unknown setting {shown(str(key))}{nearest(str(key), known)}")
-        checked[key] = _converted(hints[key], value, where=f"{where}: {key}")
-    return kind(**checked)
+            is_table = isinstance(value, Mapping) or (isinstance(value, list) and any(isinstance(item, Mapping) for item in value))
+            raise UsageError(f"{where}: unknown {'table' if is_table else 'setting'} {shown(str(key))}{nearest(str(key), known)}")
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return the tail of a message that points at the closest known name, or lists them all.
+def nearest(word: str, known: Iterable[str], *, elsewhere: Mapping[str, str] = ELSEWHERE) -> str:
+    """Return the tail of a message that points at the closest known name, or lists them all; `elsewhere` maps other libraries' names.
 
     >>> nearest("tripplet", ["triplet", "cosent"])
     '\\n  did you mean triplet?'
+    >>> nearest("num_train_epochs", ["epochs", "steps"])
+    '\\n  did you mean epochs?'
     """
     names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1)
+    close = [elsewhere[word]] if elsewhere.get(word) in names else difflib.get_close_matches(word, names, n=1)
     if close:
         return f"\n  did you mean {close[0]}?"
     return f"\n  known: {', '.join(names)}" if names else "\n  there are none to set"
