@@ -101,7 +101,7 @@ def describe(inputs: Sequence[str], model: str | Path | None, settings: BulkSett
     """Return the job: files are found and looked at, the model is loaded once to know its fingerprint."""
     files = tuple(look_at(path, settings) for path in find_inputs(inputs, format=settings.input_format))
     found = resolve(model)
-    encoder = SentenceEncoder.load(model, compute=settings.compute, threads=1)
+    encoder = SentenceEncoder.load(model, compute=settings.compute, pooling=settings.pooling, threads=1)
     # refuses what the model cannot do, before any worker is started
     probe = encoder.encode_with_report(
         [],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from munjang.cli.data_options import ScaleOption, SkipBadOption
-from munjang.cli.options import JsonOption, ModelOption, examples, new_app
+from munjang.cli.options import JsonOption, ModelOption, chosen_pooling, examples, new_app
 from munjang.cli.show import emit, print_facts, print_table
 from munjang.errors import UsageError
 
@@ -79,6 +79,7 @@ def adapt(
         ),
         output=str(output),
         model=model,
+        pooling=chosen_pooling(),
         method=method,
         settings=settings,
         extend_vocabulary=extend_vocabulary,

@@ -17,6 +17,7 @@ from munjang.cli.library_files import read_all
 from munjang.cli.row_files import Columns
 from munjang.cli.watched import Watched
 from munjang.errors import UsageError, shown
+from munjang.library.store import Settings
 from munjang.models.over_encoder import OverEncoder
 from munjang.text.records import Record
 from munjang.types import Vectors
@@ -26,13 +27,15 @@ if TYPE_CHECKING:
     from munjang.text.rows import BadLines
 
 
-def model_of(files: Sequence[str]) -> str | None:
-    """Return the model that the first such folder's vectors were made with; None where there is no such folder."""
+def made_with(files: Sequence[str]) -> tuple[str | None, Settings | None]:
+    """Return the model that the first such folder's vectors were made with, and how a new library for them is made; else nothing."""
     folder = next((name for name in files if is_output(name)), None)
     if folder is None:
-        return None
-    model = open_output(folder).job.model
-    return model.path if Path(model.path).is_dir() else model.name
+        return None, None
+    job = open_output(folder).job
+    model = job.model
+    made = Settings(model.name, model.fingerprint, model.dimension, "", 0, 0, compute=job.settings.compute, pooling=job.settings.pooling)
+    return (model.path if Path(model.path).is_dir() else model.name), made
 
 
 class KnownVectors(OverEncoder[Watched]):

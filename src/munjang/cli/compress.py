@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from munjang.cli.data_options import ScaleOption, SkipBadOption, located, read_options, tell
-from munjang.cli.options import JsonOption, examples, new_app
+from munjang.cli.options import JsonOption, ModelArgument, examples, new_app
 from munjang.cli.show import emit, note, print_facts, print_table, size_text
 from munjang.errors import UsageError, shown
 
@@ -29,7 +29,7 @@ ONE_ROUND = 1.0
     )
 )
 def compress(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model's name or folder.")],
+    model: ModelArgument,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write.")],
     texts: Annotated[
         list[Path] | None, typer.Option("--texts", metavar="FILE", help="Texts such as the model will read; may be given again.")

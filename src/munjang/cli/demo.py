@@ -50,11 +50,11 @@ def demo(
 
     Encodes 240 sentences that come with Munjang and prints the best ones for ten queries.
     """
+    from munjang.cli.watched import load_model
     from munjang.models.samples import DEMO_QUERIES, load_samples
-    from munjang.models.sentence_encoder import SentenceEncoder
 
     start = time.perf_counter()
-    encoder = SentenceEncoder.load(model, compute=compute)
+    encoder = load_model(model, compute=compute)
     reranker = _default_reranker(compute) if rerank else None
     loaded = time.perf_counter()
     samples = load_samples()

@@ -105,7 +105,7 @@ def encode(
     Writes .npy, .parquet or .jsonl; without -o, --json prints one JSON object per text.
     """
     from munjang.cli.vector_files import check_suffix
-    from munjang.models.sentence_encoder import SentenceEncoder
+    from munjang.cli.watched import load_model
     from munjang.text.readers import read_texts
     from munjang.text.rows import BadLines
 
@@ -114,7 +114,7 @@ def encode(
     bad = BadLines() if skip_bad else None
     quoting = False if no_quoting else None
     records = read_texts(file, text_column=text_column, id_column=id_column, format=format, quoting=quoting, encoding=encoding, bad=bad)
-    encoder = SentenceEncoder.load(model, compute=compute)
+    encoder = load_model(model, compute=compute)
     settings = Settings(precision, dimensions, normalize, prompt_name, long_text)
     summary = _encode_all(
         encoder, _checked(records, bad), settings, output=output, lines=as_json and output is None, keep_text=keep_text, bad=bad

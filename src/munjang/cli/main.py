@@ -125,7 +125,7 @@ def _invoke(arguments: Sequence[str]) -> int:
     except typer.Exit as exit_:
         code = exit_.exit_code
     except MunjangError as error:
-        note(f"{error}{after_missing_file(error)}")
+        note(f"{error.for_shell or error}{after_missing_file(error)}")
         code = error.exit_code
     except ParseError as error:
         note(_usage(error))

@@ -10,10 +10,10 @@ import typer
 
 from munjang.cli.options import (
     UTF8,
-    ComputeOption,
     EncodingOption,
     FormatOption,
     JsonOption,
+    LibraryComputeOption,
     ModelOption,
     NoQuotingOption,
     TextColumnOption,
@@ -65,7 +65,7 @@ def draw(
     format: FormatOption = None,
     encoding: EncodingOption = UTF8,
     no_quoting: NoQuotingOption = False,
-    compute: ComputeOption = "float32",
+    compute: LibraryComputeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Draw the texts of a file as points on a page, near ones near each other.
@@ -74,7 +74,7 @@ def draw(
     """
     from munjang.analyze.clusters import ClusterOptions, need_sklearn
     from munjang.analyze.layout import lay_out
-    from munjang.cli.collection import encoder_for, need_encoder, read_collection, vectors_of
+    from munjang.cli.collection import encoder_for, read_collection, vectors_of
     from munjang.report.map_page import MapPoint, map_page
     from munjang.text.unicode import clean
     from munjang.vectors.similarity import normalize
@@ -88,7 +88,7 @@ def draw(
     rows = read[0].rows
     if colour is not None:
         _check_column(colour, rows)
-    vectors = normalize(vectors_of(read, encoder_for(read, model, compute=compute) if need_encoder(read) else None)[0])
+    vectors = normalize(vectors_of(read, encoder_for(read, model, compute=compute))[0])
     if colour is None:
         options = ClusterOptions(method=method, k=k, threshold=threshold, min_size=min_size, seed=seed)
         groups = _clusters(vectors, rows, options, analyser, user_word or ())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from munjang.cli.library_files import LibraryArgument, open_with_model
-from munjang.cli.options import ComputeOption, JsonOption, ModelOption, OutputOption, examples, new_app
+from munjang.cli.options import JsonOption, LibraryComputeOption, ModelOption, OutputOption, examples, new_app
 from munjang.cli.row_files import check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.errors import InputError, MunjangError, UsageError
@@ -58,7 +58,7 @@ def search(
     explain: Annotated[bool, typer.Option("--explain", help="Say what carried each hit.")] = False,
     output: OutputOption = None,
     model: ModelOption = None,
-    compute: ComputeOption = "float32",
+    compute: LibraryComputeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find the documents of a library that answer a question.

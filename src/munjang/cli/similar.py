@@ -72,7 +72,7 @@ def similar(
 
     With --matrix, -o writes .html or .svg (a picture), .csv or .npy.
     """
-    from munjang.models.sentence_encoder import SentenceEncoder
+    from munjang.cli.watched import load_model
 
     if matrix:
         _check_output(output)
@@ -80,13 +80,13 @@ def similar(
         columns = rows if b is None else _texts(b, text_column, format, encoding, no_quoting=no_quoting)
         if len(rows) * len(columns) > MAX_CELLS:
             raise UsageError(f"{len(rows):,} x {len(columns):,} scores are more than {MAX_CELLS:,}\n  give smaller files")
-        _matrix(SentenceEncoder.load(model, compute=compute), rows, columns, metric=metric, output=output, as_json=as_json)
+        _matrix(load_model(model, compute=compute), rows, columns, metric=metric, output=output, as_json=as_json)
     elif b is None:
         raise UsageError("one sentence given, expected two\n  two files are compared with --matrix FILE FILE")
     elif output is not None:
         raise UsageError("-o goes with --matrix; the score of two sentences is printed")
     else:
-        _pair(SentenceEncoder.load(model, compute=compute), a, b, metric=metric, as_json=as_json)
+        _pair(load_model(model, compute=compute), a, b, metric=metric, as_json=as_json)
 
 
 def in_words(score: float) -> str:

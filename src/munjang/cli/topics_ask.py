@@ -9,10 +9,10 @@ import typer
 
 from munjang.cli.options import (
     UTF8,
-    ComputeOption,
     EncodingOption,
     FormatOption,
     JsonOption,
+    LibraryComputeOption,
     ModelOption,
     NoQuotingOption,
     OutputOption,
@@ -52,7 +52,7 @@ def assign(
     format: FormatOption = None,
     encoding: EncodingOption = UTF8,
     no_quoting: NoQuotingOption = False,
-    compute: ComputeOption = "float32",
+    compute: LibraryComputeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say which saved topic each text of a file belongs to; −1 is none.
@@ -95,7 +95,7 @@ def find(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
     k: Annotated[int, typer.Option("-k", min=1, help="How many topics.")] = 5,
     model: ModelOption = None,
-    compute: ComputeOption = "float32",
+    compute: LibraryComputeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find the saved topics that are nearest to a query."""
@@ -108,8 +108,6 @@ def find(
         raise UsageError("the query is empty, expected something to look for")
     found = load_topics(folder)
     encoder = own_encoder(found, model, compute)
-    if found.encoder and encoder.fingerprint != found.encoder:
-        raise UsageError("the model is not the one that the topics were found with\n  name that one with --model")
     best = [(found.topic(id), score) for id, score in find_topics(found, encoder.encode([query]), k=k)]
     if as_json:
         emit([{"id": topic.id, "name": topic.name, "score": round(score, 6), "size": topic.size} for topic, score in best])

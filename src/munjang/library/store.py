@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from munjang.library.where import Condition
@@ -80,6 +80,10 @@ class Settings:
     """What split the words: "kiwi" or "bigrams"."""
     passage_characters: int
     passage_overlap: int
+    compute: str | None = field(default=None, compare=False)
+    """How the model computed, "float32" or "int8"; None where nobody wrote it down. The fingerprint tells it too."""
+    pooling: str | None = field(default=None, compare=False)
+    """The pooling that was asked for in the place of the model's own; None for its own."""
 
 
 @dataclass(frozen=True)

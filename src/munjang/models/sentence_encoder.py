@@ -95,12 +95,22 @@ class SentenceEncoder:
         """Prompts by name, from the model's folder."""
         return dict(self.folder.prompts)
 
+    @property
+    def pooling(self) -> Pooling | None:
+        """How token vectors become one; None where there are no token vectors, or several ways at once."""
+        modes = next((module.modes for module in self.folder.modules if isinstance(module, PoolingModule)), ())
+        return modes[0] if len(modes) == 1 else None
+
     @cached_property
     def fingerprint(self) -> str:
         """A short name that changes whenever the vectors would."""
+        return self.fingerprint_as(self.compute)
+
+    def fingerprint_as(self, compute: Compute) -> str:
+        """Return the fingerprint that this model has when it computes so."""
         pooling = [(module.modes, module.include_prompt) for module in self.folder.modules if isinstance(module, PoolingModule)]
         prompt = self.folder.prompts.get(self.folder.default_prompt or "", "")
-        return fingerprint(self.folder, settings=repr((self.compute, self.max_length, pooling, self._lowercase, prompt, self.dimension)))
+        return fingerprint(self.folder, settings=repr((compute, self.max_length, pooling, self._lowercase, prompt, self.dimension)))
 
     @property
     def normalized(self) -> bool:
