@@ -158,12 +158,17 @@ def _text_of(path: Path, encoding: str) -> str:
         raise InputError(f"{path}: byte {error.start:,} is not {shown(encoding)}\n  say the encoding with --encoding") from None
 
 
-def own_model(path: str, settings: Settings) -> str:
-    """Return where the model that a library was built with is found by its name, or refuse to guess another."""
+def own_model(path: str, settings: Settings) -> str | None:
+    """Return the name by which the model that a library was built with is found, None for the default model; never guess another."""
     from munjang.models.registry import resolve
 
     try:
-        return str(resolve(settings.model).path)
+        if resolve().name == settings.model:
+            return None
+    except FolderError:  # there is no default model, and perhaps none is needed
+        pass
+    try:
+        return resolve(settings.model).name
     except FolderError:
         raise UsageError(
             f"{path}: was built with the model {shown(settings.model)} ({settings.fingerprint[:12]}), which is not found here by its name\n"

@@ -41,6 +41,7 @@ def search(
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many documents.")] = 10,
     where: Annotated[str | None, typer.Option(help="Only documents whose metadata fit, such as: year >= 2020 and kind = 'a'")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse a --where that asks for a key which no document has.")] = False,
     hybrid: Annotated[bool, typer.Option("--hybrid", help="Look for words as well as for meaning.")] = False,
     rerank: Annotated[bool, typer.Option("--rerank", help="Let a cross-encoder order the best 50.")] = False,
     reranker: Annotated[str | None, typer.Option(help="The cross-encoder's name or folder; implies --rerank.")] = None,
@@ -92,6 +93,7 @@ def search(
                 min_score=min_score,
                 explain=explain,
                 budget_seconds=budget,
+                strict=strict,
             )
             for query in asked
         ]

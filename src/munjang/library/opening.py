@@ -59,35 +59,34 @@ def check_settings(name: str, found: Settings, encoder: Encoder) -> None:
         return
     named = f"the model {shown(found.model)} ({found.fingerprint[:12]})"
     given = f"{shown(model_name(encoder))} ({encoder.fingerprint[:12]})"
-    if found.model != model_name(encoder):
-        raise UsageError(
-            f"{name}: was built with {named}, found {given}\n"
-            f"  use {shown(found.model)}, or change the library's model with Library.reencode"
-        ).at_shell(
-            f"{name}: was built with {named}, found {given}\n"
-            f"  name {shown(found.model)} with --model, or change the library's model with munjang reencode"
-        )
-    for setting, made, asked in (("compute", compute_of(found, encoder), _compute(encoder)), ("pooling", found.pooling, _pooling(encoder))):
+    is_named_so = found.model == model_name(encoder)
+    for setting, made, asked in (
+        ("compute", _compute_then(found, encoder), _compute(encoder)),
+        ("pooling", found.pooling if is_named_so else None, _pooling(encoder)),
+    ):
         if made is not None and asked is not None and made != asked:
             fact = f"{name}: was built with {named} and {setting} {made}, found {setting} {asked}"
             raise UsageError(
                 f"{fact}\n  load the model with {setting}={made!r}, or encode the library anew with Library.reencode"
             ).at_shell(f"{fact}\n  leave --{setting} out, or encode the library anew: munjang reencode {name} --{setting} {asked}")
+    fact = f"{name}: was built with {named}, found {given}"
+    if not is_named_so:
+        raise UsageError(f"{fact}\n  use {shown(found.model)}, or change the library's model with Library.reencode").at_shell(
+            f"{fact}\n  name {shown(found.model)} with --model, or change the library's model with munjang reencode"
+        )
     raise UsageError(
-        f"{name}: was built with {named}, found {given}; the name is the same, so its weights, its prompt or its longest text differ\n"
+        f"{fact}; the name is the same, so its weights, its prompt or its longest text differ\n"
         "  load the model that was used then, or encode the library anew with Library.reencode"
     ).at_shell(
-        f"{name}: was built with {named}, found {given}; the name is the same, so its files changed, or its prompt\n"
+        f"{fact}; the name is the same, so its files changed, or its prompt\n"
         "  name the folder of the model that was used then with --model, or encode the library anew with munjang reencode"
     )
 
 
-def compute_of(settings: Settings, encoder: Encoder) -> str | None:
-    """Return how the model computed when the library was made: as it was written down, else the one whose fingerprint fits."""
+def _compute_then(settings: Settings, encoder: Encoder) -> str | None:
+    """Return how this very model computed when the library was made: the one whose fingerprint fits; None for another model."""
     as_computed = getattr(encoder, "fingerprint_as", None)
-    if settings.compute is not None or as_computed is None:
-        return settings.compute
-    return next((each for each in COMPUTES if as_computed(each) == settings.fingerprint), None)
+    return next((each for each in COMPUTES if as_computed is not None and as_computed(each) == settings.fingerprint), None)
 
 
 def _compute(encoder: Encoder) -> str | None:

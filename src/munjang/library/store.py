@@ -190,6 +190,14 @@ class Store(Protocol):
         """Return the k rows that hold any of these words and fit them best, best first, equal ones by row."""
         ...
 
+    def has_key(self, key: str, /) -> bool:
+        """Say whether any document's metadata have this key; it stops at the first one."""
+        ...
+
+    def keys(self, limit: int, /) -> list[str]:
+        """Return keys of the metadata, at most so many; it reads every document."""
+        ...
+
     def count(self) -> tuple[int, int]:
         """Return the number of documents and of passages."""
         ...
