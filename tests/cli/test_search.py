@@ -82,7 +82,7 @@ def test_serve_takes_the_librarys_own_model_and_names_what_it_leaves_out(munjang
     assert "broken.db" in outcome.err
     alone = munjang("serve", "--check")
     assert alone.json["model"] == "tiny"
-    refused = munjang("serve", "--check", "--rerank-model", "no-such-model")
+    refused = munjang("serve", "--check", "--reranker", "no-such-model")
     assert refused.code == 3
     assert "no-such-model" in refused.err
 

@@ -35,7 +35,7 @@ def bulk(
     ],
     output: Annotated[str | None, typer.Option("--output", "-o", help="The folder, or fsspec address, to write to.")] = None,
     model: ModelOption = None,
-    format: Annotated[Literal["parquet", "npy"], typer.Option(help="The files to write.")] = "parquet",
+    format: Annotated[Literal["parquet", "npy"], typer.Option("--output-format", help="The files to write.")] = "parquet",
     text_column: TextColumnOption = None,
     id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None,
     input_format: Annotated[

@@ -47,7 +47,8 @@ def cluster(
         Literal["kmeans", "agglomerative", "communities", "hdbscan"], typer.Option(help="How texts are put together.")
     ] = "kmeans",
     k: Annotated[
-        int | None, typer.Option("--k", "-k", min=1, help="For kmeans and agglomerative: how many clusters; kmeans can choose itself.")
+        int | None,
+        typer.Option("--clusters", "-k", min=1, help="For kmeans and agglomerative: how many clusters; kmeans can choose itself."),
     ] = None,
     threshold: Annotated[
         float, typer.Option(help="For communities, and agglomerative without -k: the least cosine within a cluster.")

@@ -44,7 +44,7 @@ class Wanted:
     def check(self) -> None:
         """Refuse a call that asks for nothing."""
         if not (self.layers or self.vocabulary or self.dimension or self.half):
-            raise UsageError("no step is asked for\n  give --keep-layers, --vocabulary, --prune, --dimension or --half")
+            raise UsageError("no step is asked for\n  give --keep-layers, --vocabulary, --prune, --dimensions or --half")
 
 
 @dataclass(frozen=True)

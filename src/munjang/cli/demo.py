@@ -40,7 +40,7 @@ class DemoHit:
 
 @app.command(epilog=examples("munjang demo", "munjang demo -k 5 --model my-model --json"))
 def demo(
-    k: Annotated[int, typer.Option("-k", min=1, help="Sentences per query.")] = 3,
+    k: Annotated[int, typer.Option("--top", "-k", min=1, help="Sentences per query.")] = 3,
     model: ModelOption = None,
     rerank: Annotated[bool, typer.Option("--rerank/--no-rerank", help="Read the nearest again with the re-ranker that came along.")] = True,
     compute: ComputeOption = "float32",

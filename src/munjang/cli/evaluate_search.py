@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CorpusArgument = Annotated[
     Path, typer.Argument(metavar="DIR", help="A BEIR folder, the Cranfield folder or a SQuAD JSON file (KorQuAD, TyDiQA).")
 ]
-CutsOption = Annotated[list[int] | None, typer.Option("-k", "--k", min=1, help="Score the first k documents; may be repeated.")]
+CutsOption = Annotated[list[int] | None, typer.Option("--top", "-k", min=1, help="Score the first k documents; may be repeated.")]
 
 
 def add_to(app: typer.Typer) -> None:

@@ -49,7 +49,7 @@ def draw(
         typer.Option("--colour", "--color", help="The column that gives points their colour, such as topic; without it, clusters."),
     ] = None,
     method: Annotated[Literal["kmeans", "agglomerative", "communities", "hdbscan"], typer.Option(help="How clusters are made.")] = "kmeans",
-    k: Annotated[int | None, typer.Option("--k", "-k", min=1, help="For kmeans and agglomerative: how many clusters.")] = None,
+    k: Annotated[int | None, typer.Option("--clusters", "-k", min=1, help="For kmeans and agglomerative: how many clusters.")] = None,
     threshold: Annotated[float, typer.Option(help="For communities: the least cosine within a cluster.")] = 0.75,
     min_size: Annotated[int, typer.Option(min=1, help="For communities and hdbscan: the fewest texts of a cluster.")] = 10,
     layout: Annotated[

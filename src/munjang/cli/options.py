@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import typer
+from typer.core import TyperCommand
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -56,6 +57,32 @@ EncodingOption: TypeAlias = Annotated[str, typer.Option("--encoding", help="The 
 NoQuotingOption: TypeAlias = Annotated[bool, typer.Option("--no-quoting", help="Double quotes in CSV are ordinary characters.")]
 
 
+OLD_SPELLINGS = {
+    "--dimension": ("--dimensions",),
+    "--format": ("--output-format",),
+    "--k": ("--clusters", "--top"),
+    "--rerank-model": ("--reranker",),
+    "--text-columns": ("--text-column",),
+}
+"""What options were called in Munjang 0.1, and what they are called in commands that have no option of the old name; until 0.3."""
+
+
+class HouseCommand(TyperCommand):
+    """A command that still takes old spellings of its options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Respell old options, then read the arguments."""
+        own = {name for parameter in self.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        end = args.index("--") if "--" in args else len(args)
+        return super().parse_args(ctx, [*(_respell(each, own) for each in args[:end]), *args[end:]])
+
+
+def _respell(argument: str, own: set[str]) -> str:
+    name, equals, value = argument.partition("=")
+    now = next((each for each in OLD_SPELLINGS.get(name, ()) if each in own and name not in own), name)
+    return f"{now}{equals}{value}"
+
+
 _pooling: ContextVar[Pooling | None] = ContextVar("pooling", default=None)
 
 
@@ -69,7 +96,7 @@ class HouseTyper(typer.Typer):
 
     def command(self, *names: Any, **settings: Any) -> Callable[[Function], Function]:
         """Register a command."""
-        register = super().command(*names, **settings)
+        register = super().command(*names, **{"cls": HouseCommand} | settings)
 
         def decorate(function: Function) -> Function:
             register(_with_pooling(function) if _takes_model(function) else function)

@@ -49,7 +49,7 @@ def pairs(
     threshold: Annotated[
         float | None, typer.Option(help="The least cosine that counts; 0.8, with --dedupe 0.95. `munjang calibrate` finds yours.")
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="The most pairs.")] = 1_000,
+    top: Annotated[int, typer.Option("--top", "-k", min=1, help="The most pairs.")] = 1_000,
     max_overlap: Annotated[
         float | None, typer.Option(min=0, max=1, help="Leave out pairs that share more than this part of their words.")
     ] = None,

@@ -19,8 +19,9 @@ def reencode(
     compute: LibraryComputeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Encode every document of a library anew, with another model or in another way; what is not said stays as it is.
+    """Encode every document of a library anew.
 
+    What --model, --pooling and --compute do not say stays as it is.
     The library changes in one step at the end; until then it can be searched with the old model, and an interruption leaves it as it was.
     """
     from munjang.cli.watched import for_search

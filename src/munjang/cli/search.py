@@ -39,7 +39,7 @@ def search(
         list[str] | None,
         typer.Argument(metavar="QUERY…", help='What to look for; several are answered one by one; "-" is standard input, a query a line.'),
     ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many documents.")] = 10,
+    k: Annotated[int, typer.Option("--top", "-k", min=1, help="How many documents.")] = 10,
     where: Annotated[str | None, typer.Option(help="Only documents whose metadata fit, such as: year >= 2020 and kind = 'a'")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse a --where that asks for a key which no document has.")] = False,
     hybrid: Annotated[bool, typer.Option("--hybrid", help="Look for words as well as for meaning.")] = False,

@@ -25,14 +25,14 @@ app = new_app()
 @app.command(
     epilog=examples(
         "munjang serve",
-        "munjang serve --library news.db --rerank-model my-reranker --port 9000",
+        "munjang serve --library news.db --reranker my-reranker --port 9000",
         "munjang serve --host 0.0.0.0 --api-key-file key.txt --allow-host search.example.org",
     )
 )
 def serve(
     model: ModelOption = None,
     rerank_model: Annotated[
-        str | None, typer.Option("--rerank-model", help="A cross-encoder's name or folder; without it, the default one if there is one.")
+        str | None, typer.Option("--reranker", help="A cross-encoder's name or folder; without it, the default one if there is one.")
     ] = None,
     library: Annotated[list[str] | None, typer.Option("--library", "-l", help="A library to search; may be repeated.")] = None,
     host: Annotated[str, typer.Option(help="The address to listen on; other machines need a key.")] = "127.0.0.1",

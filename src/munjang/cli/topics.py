@@ -16,6 +16,7 @@ from munjang.cli.options import (
     UTF8,
     EncodingOption,
     FormatOption,
+    HouseTyper,
     JsonOption,
     LibraryComputeOption,
     ModelOption,
@@ -44,7 +45,7 @@ class FitByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(cls=FitByDefault, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
+app = HouseTyper(cls=FitByDefault, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
 
 
 @app.callback(epilog=examples("munjang topics news.csv -o model/ --html topics.html", "munjang topics assign model/ more.csv"))

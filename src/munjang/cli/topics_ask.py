@@ -93,7 +93,7 @@ def assign(
 def find(
     folder: FolderArgument,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
-    k: Annotated[int, typer.Option("-k", min=1, help="How many topics.")] = 5,
+    k: Annotated[int, typer.Option("--top", "-k", min=1, help="How many topics.")] = 5,
     model: ModelOption = None,
     compute: LibraryComputeOption = None,
     as_json: JsonOption = False,
