@@ -124,7 +124,7 @@ def _read_plain(path: Path, pooling: Pooling | None) -> ModelFolder:
         return ModelFolder(path=path, kind="cross", modules=(base,), max_length=None)
     if pooling is None:
         fact = f"{path}: a plain encoder folder that names no pooling; mean pooling is assumed"
-        warnings.warn(AssumptionWarning(fact, in_python="pass pooling=… to choose", at_shell="choose with --pooling"), stacklevel=4)
+        warnings.warn(AssumptionWarning(fact, in_python="pass pooling=… to choose", at_shell="choose with --pooling"), stacklevel=5)
     return ModelFolder(path=path, kind="sentence", modules=(base, PoolingModule(modes=(pooling or "mean",))), max_length=None)
 
 

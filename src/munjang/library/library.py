@@ -32,6 +32,7 @@ from munjang.library.where import Condition
 from munjang.library.where_keys import KnownKeys, UnknownKeyWarning
 from munjang.library.where_parser import parse_where
 from munjang.library.words import question_words, with_stems
+from munjang.other_names import SEARCH, explain_other_names
 from munjang.text.korean import Analyser
 from munjang.text.rows import BadLines
 from munjang.text.unicode import clean
@@ -106,6 +107,7 @@ class Library:
         found = self.store.get([id for id in wanted if storable(id)])
         return [found[id] for id in wanted if id in found]
 
+    @explain_other_names(SEARCH)
     def search(
         self,
         query: str | None = None,
@@ -146,6 +148,7 @@ class Library:
             asked = replace(asked, vector_D=liked_vector(self.store, asked.vector_D, like, unlike))
         return self._find([asked], [text], request)[0]
 
+    @explain_other_names(SEARCH)
     def search_many(
         self,
         queries: Sequence[str],
@@ -232,7 +235,7 @@ class Library:
             notes.extend(unknown)
             return
         for note in unknown:
-            warnings.warn(f"{self.store.name}: {note}", UnknownKeyWarning, stacklevel=3)
+            warnings.warn(f"{self.store.name}: {note}", UnknownKeyWarning, stacklevel=4)
 
     def _needed(self, encoder: Encoder | None) -> Encoder:
         if encoder is None:

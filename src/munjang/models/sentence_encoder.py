@@ -32,6 +32,7 @@ from munjang.models.progress import Advance, progress_bar
 from munjang.models.prompts import chosen_prompt, first_prompt
 from munjang.models.registry import resolve
 from munjang.models.save import save_folder
+from munjang.other_names import ENCODE, LOAD, explain_other_names
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
 from munjang.types import Floats, Precision
 from munjang.vectors.similarity import similarity, similarity_pairwise
@@ -57,6 +58,7 @@ class SentenceEncoder:
         self._lowercase = isinstance(folder.base, TransformerModule) and folder.base.lowercase
 
     @classmethod
+    @explain_other_names(LOAD)
     def load(
         cls,
         name: str | Path | None = None,
@@ -118,6 +120,7 @@ class SentenceEncoder:
         last = self.folder.modules[-1]
         return isinstance(last, NormalizeModule) or (isinstance(last, StaticModule) and last.normalize)
 
+    @explain_other_names(ENCODE)
     def encode(
         self,
         texts: str | Iterable[str],
@@ -142,6 +145,7 @@ class SentenceEncoder:
             return vectors
         return self._all(texts, options, progress).vectors
 
+    @explain_other_names(ENCODE)
     def encode_with_report(
         self,
         texts: Iterable[str],
@@ -159,6 +163,7 @@ class SentenceEncoder:
         options = self._options(prompt, prompt_name, long_text, precision, dimensions, normalize)
         return self._all(texts, replace(options, warn=False), progress)
 
+    @explain_other_names(ENCODE)
     def encode_stream(
         self,
         texts: Iterable[str],
@@ -178,10 +183,12 @@ class SentenceEncoder:
             raise UsageError(f"block={block}, expected 1 or more texts")
         return (encoded.vectors for encoded in self._blocks(several_texts(texts), options, block, lambda _: None))
 
+    @explain_other_names(ENCODE)
     def encode_query(self, texts: str | Iterable[str], /) -> Floats:
         """Encode with the model's prompt for queries, if it has one."""
         return self.encode(texts, prompt=first_prompt(self.folder, "query"))
 
+    @explain_other_names(ENCODE)
     def encode_document(self, texts: str | Iterable[str], /) -> Floats:
         """Encode with the model's prompt for documents, if it has one."""
         return self.encode(texts, prompt=first_prompt(self.folder, "document", "passage", "corpus"))
