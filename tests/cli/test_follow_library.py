@@ -13,6 +13,8 @@ from tests.cli.test_library import _tiny_default, news  # noqa: F401
 
 from munjang.cli import options
 from munjang.engine import modules, transformer
+from munjang.errors import UsageError
+from munjang.library.library import Library
 from munjang.models.sentence_encoder import SentenceEncoder
 
 Munjang = Callable[..., Any]
@@ -102,6 +104,19 @@ def test_a_model_that_is_not_found_by_its_name_is_asked_for(
     assert "was built with the model 'mine'" in refused.err
     assert "which is not found here by its name\n  give that model's folder with --model" in refused.err
     assert munjang("search", "news.db", "rain", "--model", "models/mine").code == 0
+
+
+@pytest.mark.parametrize("old", [False, True], ids=["new file", "file of 0.1"])
+def test_in_python_the_error_names_both_and_what_to_load(int8: Path, tiny_bert_folder: Path, old: bool) -> None:
+    if old:
+        forget_compute(int8)
+    with pytest.raises(
+        UsageError, match="and compute int8, found compute float32\n  load the model with compute='int8', or encode"
+    ) as caught:
+        Library.open(int8, SentenceEncoder.load(None))
+    assert "--compute" not in str(caught.value)
+    with Library.open(int8, SentenceEncoder.load(None, compute="int8")) as library:
+        assert library.search("rain", 1)
 
 
 def test_two_libraries_of_two_computes_are_refused_with_both(int8: Path, munjang: Munjang) -> None:
