@@ -28,6 +28,7 @@ _HOMES = {
     "quantize": "munjang.vectors.quantize",
     "export_onnx": "munjang.models.export",
     "BudgetWarning": "munjang.library.rerank",
+    "UnknownKeyWarning": "munjang.library.where_keys",
     "encode_bulk": "munjang.bulk.run",
     "encode_dask": "munjang.bulk.dask_frame",
     "extract_keywords": "munjang.analyze.keywords",
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from munjang.errors import MunjangError as MunjangError
     from munjang.library.library import Library as Library
     from munjang.library.rerank import BudgetWarning as BudgetWarning
+    from munjang.library.where_keys import UnknownKeyWarning as UnknownKeyWarning
     from munjang.models.cross_encoder import CrossEncoder as CrossEncoder
     from munjang.models.encoded import Encoded as Encoded
     from munjang.models.encoded import TokenVectors as TokenVectors

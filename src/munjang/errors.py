@@ -16,12 +16,22 @@ shows user text only through `shown`.
 
 from __future__ import annotations
 
+from typing import Self
+
 
 class MunjangError(Exception):
     """Something went wrong that the caller can act on."""
 
     exit_code = 1
     http_status = 500
+
+    for_shell: str | None = None
+    """The message for someone who cannot call Python, where it must differ."""
+
+    def at_shell(self, message: str) -> Self:
+        """Say it differently to someone at a shell; returns the error, to be raised."""
+        self.for_shell = message
+        return self
 
 
 class UsageError(MunjangError):

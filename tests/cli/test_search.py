@@ -82,7 +82,7 @@ def test_serve_takes_the_librarys_own_model_and_names_what_it_leaves_out(munjang
     assert "broken.db" in outcome.err
     alone = munjang("serve", "--check")
     assert alone.json["model"] == "tiny"
-    refused = munjang("serve", "--check", "--rerank-model", "no-such-model")
+    refused = munjang("serve", "--check", "--reranker", "no-such-model")
     assert refused.code == 3
     assert "no-such-model" in refused.err
 
@@ -131,3 +131,14 @@ def test_words_are_not_looked_for_without_a_query(library: Path, munjang: Munjan
     assert refused.code == 2
     assert "leave --hybrid out" in refused.err
     assert munjang("search", library, "rain", "--like", "a", "--hybrid").code == 0
+
+
+def test_a_key_that_no_document_has_is_named_with_the_nearest_one(library: Path, munjang: Munjang) -> None:  # noqa: F811
+    outcome = munjang("search", library, "rain", "--where", "yaer >= 2020")
+    assert outcome.code == 0
+    assert "no document has the metadata key 'yaer'; did you mean 'year'?" in outcome.err
+    refused = munjang("search", library, "rain", "--where", "yaer >= 2020", "--strict")
+    assert refused.code == 2
+    assert "did you mean 'year'?" in refused.err
+    fine = munjang("search", library, "rain", "--where", "year >= 2050", "--strict")
+    assert (fine.code, "no document has" in fine.err) == (0, False)

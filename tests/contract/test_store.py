@@ -127,6 +127,44 @@ def test_a_second_document_with_the_id_replaces_the_first_and_gets_new_rows(stor
     assert len(set(after) & set(before)) == 1
 
 
+def test_how_the_model_computed_is_kept_and_replaced_with_the_other_settings(store):
+    assert (store.settings().compute, store.settings().pooling) == (None, None)
+    with store.writer("test"):
+        store.put([entry("a")], settings=replace(SETTINGS, compute="int8", pooling="cls"))
+    assert (store.settings().compute, store.settings().pooling) == ("int8", "cls")
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["opened anew", "open all the while"])
+def test_a_store_of_munjang_0_1_is_read_and_gets_the_new_columns_when_it_is_encoded_anew(factory, folder, held):
+    store = factory.opened(folder)
+    put(store, entry("a"))
+    with store.writer("test"):  # 0.1 had neither column
+        for name in ("compute", "pooling"):
+            execute = store._held().execute
+            execute(f"ALTER TABLE settings DROP COLUMN {name}")
+    if not held:
+        store.close()
+        store = factory.opened(folder)
+    reader = factory.opened(folder)
+    assert store.settings() == reader.settings() == SETTINGS
+    put(store, entry("b"))
+    assert store.settings().compute is None
+    with store.writer("test"):
+        store.put([entry("a")], settings=replace(SETTINGS, compute="int8"))
+    assert (store.settings().compute, reader.settings().compute) == ("int8", "int8")
+    assert reader.settings().pooling is None
+    reader.close()
+    store.close()
+
+
+def test_a_store_says_which_keys_its_documents_have(store):
+    assert (store.has_key("year"), store.keys(9)) == (False, [])
+    put(store, entry("a", metadata={"year": None, "태그": [1]}), entry("b", metadata={'odd "key"': 1, "year": 3}))
+    assert [store.has_key(key) for key in ("year", "태그", 'odd "key"', "Year", "id", "a\x00b")] == [True, True, True, False, False, False]
+    assert store.keys(9) == ['odd "key"', "year", "태그"]
+    assert len(store.keys(2)) == 2
+
+
 def test_row_numbers_are_never_used_twice(store):
     seen: set[int] = set()
     for _ in range(5):
@@ -301,7 +339,14 @@ def test_readers_in_threads_always_see_a_whole_commit(store):
 IDS = st.sampled_from(["a", "b", "한", "'; DROP TABLE documents; --", 'q"', "\u1112\u1161\u11ab", "é" * 50])
 METADATA = st.dictionaries(st.sampled_from(["year", "k'", "태그"]), st.one_of(st.integers(0, 3), st.sampled_from(["x", "1"])), max_size=2)
 WORDS = st.lists(st.sampled_from(["snow", "rain", "눈", "비"]), min_size=1, max_size=4).map(" ".join)
-WHERES = ["year >= 1", "year = 1 or 태그 = 'x'", "not year in (1, 2)", '"k\'" is not null', "태그 like 'X' and year < 3"]
+WHERES = [
+    "year >= 1",
+    "year = 1 or 태그 = 'x'",
+    "not year in (1, 2)",
+    '"k\'" is not null',
+    "태그 like 'X' and year < 3",
+    "id > 'a' or text contains 'snow'",
+]
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -354,7 +399,9 @@ class StoreMachine(RuleBasedStateMachine):
     def filter(self, where):
         condition = parse_where(where)
         found = {place.id for place in self.store.places(self.store.rows(condition)).values()}
-        assert found == {id for id, each in self.model.items() if matches(condition, each.document.metadata)}
+        assert found == {
+            id for id, each in self.model.items() if matches(condition, {"id": id, "text": each.document.text, **each.document.metadata})
+        }
 
     @rule(word=st.sampled_from(["snow", "rain", "눈", "비", "sun"]))
     def look_up(self, word):

@@ -94,6 +94,17 @@ def test_a_long_query_is_said_to_be_cut(server: Running) -> None:
         assert answer.headers["x-munjang-truncated"] == "0"
 
 
+def test_a_key_that_no_document_has_is_named_not_passed_over(server: Running) -> None:
+    asked = {"query": "the rain", "where": "yaer >= 2020"}
+    answer = server.post(f"{NEWS}/search", asked).json
+    assert (answer["hits"], answer["warnings"]) == ([], ["no document has the metadata key 'yaer'; did you mean 'year'?"])
+    assert server.post(f"{NEWS}/search", {**asked, "where": "year >= 2020"}).json["warnings"] == []
+    refused = server.post(f"{NEWS}/search", {**asked, "strict": True})
+    assert refused.status == 400
+    assert "did you mean 'year'?" in refused.body.decode()
+    assert str(server.service.settings.data) not in refused.body.decode()
+
+
 def test_documents_are_added_replaced_and_removed(server: Running) -> None:
     server.post("/api/libraries", {"name": "change"})
     report = server.post("/api/libraries/change/add", {"records": [{"id": "a", "text": "cat"}, {"id": 7, "text": "dog"}]}).json

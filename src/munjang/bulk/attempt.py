@@ -65,7 +65,7 @@ def problem_of(error: Exception, *, where: str) -> Problem:
 def load_model(model: Model, settings: BulkSettings, *, threads: int | None) -> SentenceEncoder:
     """Load a job's model on this machine and make sure that it is the same model."""
     name = model.path if Path(model.path).is_dir() else model.name
-    encoder = SentenceEncoder.load(name, compute=settings.compute, threads=threads)
+    encoder = SentenceEncoder.load(name, compute=settings.compute, pooling=settings.pooling, threads=threads)
     if encoder.fingerprint != model.fingerprint:
         raise FolderError(
             f"the model {shown(name)} has the fingerprint {encoder.fingerprint[:12]} here, the job's has {model.fingerprint[:12]}\n"

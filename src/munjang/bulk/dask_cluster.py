@@ -87,7 +87,7 @@ def check_address(address: str) -> None:
         return
     raise UsageError(
         f"{shown(address)}: is neither on this machine nor encrypted, expected tls://host:port, tcp://127.0.0.1:port or {LOCAL!r}\n"
-        "  start scheduler and workers with --tls-ca-file, --tls-cert and --tls-key (docs/bulk.md)"
+        "  start dask scheduler and dask worker with --tls-ca-file, --tls-cert and --tls-key (docs/bulk.md)"
     )
 
 

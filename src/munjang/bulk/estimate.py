@@ -59,7 +59,7 @@ def estimate(
     if workers < 1 or (rows is not None and rows < 1):
         raise UsageError(f"workers is {workers} and rows is {rows}, expected at least 1 of each")
     job = describe(inputs, model, replace(settings, shard_rows=SAMPLE_ROWS))
-    encoder = SentenceEncoder.load(model, compute=settings.compute, threads=1)
+    encoder = SentenceEncoder.load(model, compute=settings.compute, pooling=settings.pooling, threads=1)
     started = time.perf_counter()
     pieces = read_pieces(job)
     forget_packed()

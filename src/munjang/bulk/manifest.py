@@ -129,7 +129,9 @@ def _rejected(storage: Storage, papers: Papers, receipts: dict[int, Receipt]) ->
             name = f"{REJECTED}/{spec.stem}.jsonl"
             content = storage.read(name)
             if content is None:
-                raise DamagedFile(f"{storage.place}/{name}: is missing\n  remove {RECEIPTS}/{spec.stem}.json and continue with --resume")
+                raise DamagedFile(
+                    f"{storage.place}/{name}: is missing\n  remove {RECEIPTS}/{spec.stem}.json and continue with munjang bulk --resume"
+                )
             unit = "row" if file.format == "parquet" else "byte"
             for each in (from_json(line, where=f"{storage.place}/{name}", advice=RESTORE) for line in content.split(b"\n")[:-1]):
                 row = {"file": file.path, "line": line + each["line"], unit: each["place"], "reason": each["reason"]}

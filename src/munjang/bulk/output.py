@@ -43,7 +43,9 @@ class BulkOutput:
             if content is None:
                 raise InputError(f"{where}: is missing\n  make it again with munjang bulk --resume")
             if hashlib.sha256(content).hexdigest() != file.sha256:
-                raise DamagedFile(f"{where}: is not what was written (its checksum differs)\n  remove it and continue with --resume")
+                raise DamagedFile(
+                    f"{where}: is not what was written (its checksum differs)\n  remove it and continue with munjang bulk --resume"
+                )
             contents.append(content)
         return block_from(contents, self.job, where=f"{self.storage.place}/{self.receipts[number].files[0].name}")
 

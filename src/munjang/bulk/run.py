@@ -105,7 +105,7 @@ def describe(inputs: Sequence[str], model: str | Path | None, settings: BulkSett
     if not any(holds_rows(file, settings) for file in files):
         raise InputError(f"{', '.join(short_name(file.path) for file in files[:3])}: holds no text, expected at least one")
     found = resolve(model)
-    encoder = SentenceEncoder.load(model, compute=settings.compute, threads=1)
+    encoder = SentenceEncoder.load(model, compute=settings.compute, pooling=settings.pooling, threads=1)
     # refuses what the model cannot do, before any worker is started
     probe = encoder.encode_with_report(
         [],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+from munjang.engine.modules import Pooling
 from munjang.errors import UsageError
 from munjang.models.long_text import LongText
 from munjang.text.rows import Format
@@ -35,6 +36,8 @@ class BulkSettings:
     long_text: LongText = "truncate"
     """With "error", a text beyond the model's limit is a rejected row."""
     compute: Compute = "float32"
+    pooling: Pooling | None = None
+    """For a model folder that does not name one."""
     shard_rows: int = SHARD_ROWS
 
     def check(self) -> None:

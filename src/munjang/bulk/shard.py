@@ -82,7 +82,7 @@ def find_receipt(storage: Storage, spec: ShardSpec) -> Receipt | None:
 
 def read_receipt(content: bytes, where: str) -> Receipt:
     """Read a receipt's file."""
-    return receipt_from(from_summed(content, where=where, advice="remove it and continue with --resume"), where=where)
+    return receipt_from(from_summed(content, where=where, advice="remove it and continue with munjang bulk --resume"), where=where)
 
 
 def _block(

@@ -43,7 +43,9 @@ def block_from(contents: Sequence[bytes], job: Job, *, where: str) -> Block:
     try:
         return _block_from_npy(contents) if job.settings.format == "npy" else _block_from_parquet(contents[0])
     except (ValueError, KeyError, OSError) as error:
-        raise DamagedFile(f"{where}: cannot be read ({error})\n  remove the shard's receipt and continue with --resume") from None
+        raise DamagedFile(
+            f"{where}: cannot be read ({error})\n  remove the shard's receipt and continue with munjang bulk --resume"
+        ) from None
 
 
 def parquet_schema(job: Job, dimension: int, dtype: np.dtype[Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from munjang.cli.data_options import ScaleOption
-from munjang.cli.options import JsonOption, LanguageOption, ModelOption, examples, new_app, report_language
+from munjang.cli.options import JsonOption, LanguageOption, examples, new_app, report_language
 from munjang.cli.show import emit, note, print_table
 from munjang.errors import UsageError
 
@@ -26,7 +26,9 @@ def ablate(
     output: Annotated[Path, typer.Option("--output", "-o", help="A folder for ablation.json and ablation.html.")],
     nli: Annotated[Path | None, typer.Option(help="Labelled pairs, for the classification objective.")] = None,
     sts: Annotated[Path | None, typer.Option(help="Scored pairs, for the regression objective.")] = None,
-    model: ModelOption = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="The model to train, with every pooling in turn; without it, the default model.")
+    ] = None,
     scratch_layers: Annotated[int | None, typer.Option(min=1, help="Train from nothing, with so many layers.")] = None,
     scratch_width: Annotated[int, typer.Option(min=8, help="With --scratch-layers: the width.")] = 128,
     scale: ScaleOption = None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from munjang.cli.data_options import ScaleOption, SkipBadOption
-from munjang.cli.options import JsonOption, LanguageOption, ModelOption, examples, new_app, report_language
+from munjang.cli.options import JsonOption, LanguageOption, ModelOption, chosen_pooling, examples, new_app, report_language
 from munjang.cli.show import emit, print_facts, print_table
 from munjang.errors import UsageError
 
@@ -80,6 +80,7 @@ def adapt(
         ),
         output=str(output),
         model=model,
+        pooling=chosen_pooling(),
         method=method,
         settings=settings,
         extend_vocabulary=extend_vocabulary,

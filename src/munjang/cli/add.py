@@ -10,10 +10,10 @@ import typer
 from munjang.cli.library_files import LibraryArgument, open_with_model
 from munjang.cli.options import (
     UTF8,
-    ComputeOption,
     EncodingOption,
     FormatOption,
     JsonOption,
+    LibraryComputeOption,
     ModelOption,
     NoQuotingOption,
     TextColumnOption,
@@ -55,20 +55,23 @@ def add(
         int | None, typer.Option(min=50, help="Split longer documents into passages of so many characters; for a new library.")
     ] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count broken lines and go on.")] = False,
-    compute: ComputeOption = "float32",
+    compute: LibraryComputeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Add documents to a library, or bring it up to date.
 
     Only new and changed texts are encoded. Every batch is on disk before the next; an interrupted add is continued by the same command.
     """
-    from munjang.cli.bulk_library import model_of, read_with_vectors
+    from munjang.cli.bulk_library import made_with, read_with_vectors
     from munjang.models.progress import progress_bar
     from munjang.text.rows import BadLines
 
     bad = BadLines() if skip_bad else None
     columns = Columns(text_column, id_column, format, encoding, no_quoting)
-    with open_with_model(library, model or model_of(files), compute=compute, create=True, passage_characters=passage_characters) as opened:
+    bulk_model, made = made_with(files)
+    with open_with_model(
+        library, model or bulk_model, compute=compute, create=True, passage_characters=passage_characters, new=made
+    ) as opened:
         try:
             with progress_bar("add", None, shown=True) as advance:
                 report = opened.add(read_with_vectors(opened, files, columns, bad=bad), progress=advance, bad=bad)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from munjang.cli.options import ComputeOption, JsonOption, TextColumnOption, examples, new_app
+from munjang.cli.options import ComputeOption, JsonOption, ModelOption, TextColumnOption, examples, new_app
 from munjang.cli.show import emit, note, print_facts
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def augment(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Texts, or pairs of texts (labelled or not), whose own pairs are left out.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Silver pairs, as .csv, .tsv or .jsonl.")],
     cross: Annotated[str | None, typer.Option("--cross", help="The cross-encoder that labels; a name or folder.")] = None,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="The sentence encoder that finds neighbours.")] = None,
+    model: ModelOption = None,
     per_text: Annotated[int, typer.Option(min=1, help="Neighbours of each text, by each strategy.")] = 3,
     strategy: Annotated[
         Literal["bm25", "semantic", "both"], typer.Option(help="Neighbours by shared words, by meaning, or by both.")
@@ -49,10 +49,9 @@ def augment(
     """
     import numpy as np
 
-    from munjang.cli.watched import Watched, WatchedScorer
+    from munjang.cli.watched import Watched, WatchedScorer, load_model
     from munjang.errors import UsageError
     from munjang.models.cross_encoder import CrossEncoder
-    from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.train.augment import SampleOptions, check_format, label_by_cosine, label_pairs, sample_pairs, write_silver
 
     check_format(output)
@@ -62,7 +61,7 @@ def augment(
     texts, known = _texts(file, text_column)
     note(f"{len(set(texts)):,} different texts" + (f", {len(known):,} pairs of them are known" if known else ""))
     scorer = None if cosine else WatchedScorer(CrossEncoder.load(cross, compute=compute))
-    encoder = None if strategy == "bm25" and not cosine else Watched(SentenceEncoder.load(model, compute=compute))
+    encoder = None if strategy == "bm25" and not cosine else Watched(load_model(model, compute=compute))
     pairs = sample_pairs(texts, encoder=encoder, known=known, options=options)
     silver = label_pairs(scorer, pairs, labelling=score) if scorer else label_by_cosine(cast("Watched", encoder), pairs)
     written = write_silver(silver, output)

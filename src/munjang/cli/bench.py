@@ -40,10 +40,10 @@ def encode(
     Also measures the machine's float32 peak (matrix product) and the share of it that the float32 route reaches.
     """
     from munjang.cli.speed import measure, sample_texts
+    from munjang.cli.watched import load_model
     from munjang.limits import usable_cores
-    from munjang.models.sentence_encoder import SentenceEncoder
 
-    models = {compute: SentenceEncoder.load(model, compute=compute) for compute in ("float32", "int8")}
+    models = {compute: load_model(model, compute=compute) for compute in ("float32", "int8")}
     measured = measure(models, sample_texts(), seconds=seconds)
     name = models["float32"].name
     if as_json:
@@ -80,12 +80,12 @@ def pairs(
 
     The vectors' way is measured whole, the cross-encoder's on a sample of pairs and extrapolated.
     """
+    from munjang.cli.watched import load_model
     from munjang.limits import usable_cores
     from munjang.models.all_pairs import numbered_samples, time_all_pairs
     from munjang.models.cross_encoder import CrossEncoder
-    from munjang.models.sentence_encoder import SentenceEncoder
 
-    encoder = SentenceEncoder.load(model, compute=compute)
+    encoder = load_model(model, compute=compute)
     scorer = _untrained(encoder, compute) if cross is None else CrossEncoder.load(cross, compute=compute)
     measured = time_all_pairs(encoder, scorer, numbered_samples(n), seconds=seconds)
     name = f"{encoder.name} with an untrained head" if cross is None else scorer.name

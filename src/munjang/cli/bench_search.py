@@ -46,12 +46,12 @@ class Route:
 
 def search(
     n: Annotated[int, typer.Option("-n", min=100, max=5_000_000, help="How many vectors, made up in clusters.")] = 100_000,
-    dimension: Annotated[int, typer.Option(min=2, max=8_192, help="Numbers in a made-up vector.")] = 384,
+    dimension: Annotated[int, typer.Option("--dimensions", min=2, max=8_192, help="Numbers in a made-up vector.")] = 384,
     vectors: Annotated[
         Path | None, typer.Option(help="Search these vectors (.npy, as munjang encode -o writes); some of them become the queries.")
     ] = None,
     queries: Annotated[int, typer.Option(min=1, max=10_000, help="How many queries.")] = 200,
-    k: Annotated[int, typer.Option("-k", min=1, max=1_000, help="How many neighbours of each.")] = 10,
+    k: Annotated[int, typer.Option("--top", "-k", min=1, max=1_000, help="How many neighbours of each.")] = 10,
     rounds: Annotated[int, typer.Option(min=1, max=100, help="How often every route is measured; the median counts.")] = 3,
     as_json: JsonOption = False,
 ) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from munjang.cli.options import ComputeOption, JsonOption, ModelOption, TextColumnOption, examples, new_app
+from munjang.cli.options import ComputeOption, JsonOption, ModelOption, TextColumnOption, chosen_pooling, examples, new_app
 from munjang.cli.show import emit, note, print_facts, print_table, size_text
 from munjang.errors import InputError, UsageError
 
@@ -35,7 +35,7 @@ def bulk(
     ],
     output: Annotated[str | None, typer.Option("--output", "-o", help="The folder, or fsspec address, to write to.")] = None,
     model: ModelOption = None,
-    format: Annotated[Literal["parquet", "npy"], typer.Option(help="The files to write.")] = "parquet",
+    format: Annotated[Literal["parquet", "npy"], typer.Option("--output-format", help="The files to write.")] = "parquet",
     text_column: TextColumnOption = None,
     id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None,
     input_format: Annotated[
@@ -89,6 +89,7 @@ def bulk(
         prompt_name=prompt_name,
         long_text=long_text,
         compute=compute,
+        pooling=chosen_pooling(),
         shard_rows=shard_rows,
     )
     if estimate:

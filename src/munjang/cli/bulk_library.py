@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from munjang.bulk.output import BulkOutput, is_output, open_output
-from munjang.cli.library_files import read_all
+from munjang.cli.library_files import own_model, read_all
 from munjang.cli.row_files import Columns
 from munjang.cli.watched import Watched
 from munjang.errors import UsageError, shown
+from munjang.library.store import Settings
 from munjang.models.over_encoder import OverEncoder
+from munjang.models.registry import resolve
 from munjang.text.records import Record
 from munjang.types import Vectors
 
@@ -26,13 +28,23 @@ if TYPE_CHECKING:
     from munjang.text.rows import BadLines
 
 
-def model_of(files: Sequence[str]) -> str | None:
-    """Return the model that the first such folder's vectors were made with; None where there is no such folder."""
+def made_with(files: Sequence[str]) -> tuple[str | None, Settings | None]:
+    """Return the model that the first such folder's vectors were made with, and how a new library for them is made; else nothing."""
     folder = next((name for name in files if is_output(name)), None)
     if folder is None:
-        return None
-    model = open_output(folder).job.model
-    return model.path if Path(model.path).is_dir() else model.name
+        return None, None
+    job = open_output(folder).job
+    model = job.model
+    made = Settings(model.name, model.fingerprint, model.dimension, "", 0, 0, compute=job.settings.compute, pooling=job.settings.pooling)
+    return (None if _is_found_by_name(folder, made, model.path) else model.path if Path(model.path).is_dir() else model.name), made
+
+
+def _is_found_by_name(folder: str, made: Settings, path: str) -> bool:
+    """Say whether the model's name still leads to the folder that it had."""
+    try:
+        return resolve(own_model(folder, made)).path.resolve() == Path(path)
+    except UsageError:
+        return False
 
 
 class KnownVectors(OverEncoder[Watched]):
@@ -93,7 +105,7 @@ def _refuse_other(known: KnownVectors, output: BulkOutput, folder: str) -> None:
     """Refuse vectors that are not those the library's model would give."""
     settings, model = output.job.settings, output.job.model
     if not settings.keep_text:
-        raise UsageError(f"{folder}: holds vectors without texts, which a library needs\n  make it again with --keep-text")
+        raise UsageError(f"{folder}: holds vectors without texts, which a library needs\n  make it again with munjang bulk --keep-text")
     prompt = f"{model.fingerprint} {settings.prompt_name}" if settings.prompt_name else model.fingerprint
     for what, found, wanted in (
         ("model", prompt, known.fingerprint),

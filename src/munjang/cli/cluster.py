@@ -9,10 +9,10 @@ import typer
 
 from munjang.cli.options import (
     UTF8,
-    ComputeOption,
     EncodingOption,
     FormatOption,
     JsonOption,
+    LibraryComputeOption,
     ModelOption,
     NoQuotingOption,
     OutputOption,
@@ -47,7 +47,8 @@ def cluster(
         Literal["kmeans", "agglomerative", "communities", "hdbscan"], typer.Option(help="How texts are put together.")
     ] = "kmeans",
     k: Annotated[
-        int | None, typer.Option("--k", "-k", min=1, help="For kmeans and agglomerative: how many clusters; kmeans can choose itself.")
+        int | None,
+        typer.Option("--clusters", "-k", min=1, help="For kmeans and agglomerative: how many clusters; kmeans can choose itself."),
     ] = None,
     threshold: Annotated[
         float, typer.Option(help="For communities, and agglomerative without -k: the least cosine within a cluster.")
@@ -64,7 +65,7 @@ def cluster(
     format: FormatOption = None,
     encoding: EncodingOption = UTF8,
     no_quoting: NoQuotingOption = False,
-    compute: ComputeOption = "float32",
+    compute: LibraryComputeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Put the texts of a file into clusters and name them by their key phrases.
@@ -75,7 +76,7 @@ def cluster(
     from munjang.analyze.cluster_names import cluster_phrases
     from munjang.analyze.clusters import ClusterOptions, need_sklearn
     from munjang.analyze.clusters import cluster as put_together
-    from munjang.cli.collection import encoder_for, need_encoder, read_collection, vectors_of
+    from munjang.cli.collection import encoder_for, read_collection, vectors_of
     from munjang.text.tagging import tagger
     from munjang.vectors.similarity import normalize
 
@@ -86,7 +87,7 @@ def cluster(
     by = tagger(analyser, user_words=user_word or ())
     read = [read_collection(file, Columns(text_column, id_column, format, encoding, no_quoting))]
     rows, texts = read[0].rows, read[0].texts
-    [vectors] = vectors_of(read, encoder_for(read, model, compute=compute) if need_encoder(read) else None)
+    [vectors] = vectors_of(read, encoder_for(read, model, compute=compute))
     found = put_together(normalize(vectors), options)
     names = cluster_phrases(texts, found.labels_N.tolist(), top=phrases, by=by) if phrases else {}
     if k is None and method == "kmeans":

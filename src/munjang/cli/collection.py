@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from munjang.cli.options import Compute, chosen_pooling
 from munjang.cli.row_files import Columns, TextRow, read_text_rows
 from munjang.errors import InputError, UsageError, shown
 
 if TYPE_CHECKING:
+    from munjang.cli.watched import Watched
     from munjang.library.store import Entry, Settings
     from munjang.types import Encoder, Vectors
 
@@ -55,29 +57,38 @@ def is_library(path: str) -> bool:
         return stream.read(len(_SQLITE)) == _SQLITE
 
 
-def encoder_for(collections: Sequence[Collection], model: str | None, *, compute: Literal["float32", "int8"]) -> Encoder:
-    """Load the model whose vectors the collections' can be compared with; another one than a library's is refused."""
-    from munjang.cli.library_files import own_model
-    from munjang.cli.watched import load_for_search, load_watched
+def encoder_for(collections: Sequence[Collection], model: str | None, *, compute: Compute | None, always: bool = False) -> Encoder | None:
+    """Load the model whose vectors the collections' can be compared with; another one than a library's is refused.
 
+    Where all have vectors there is nothing to load, unless `always`, or unless a model is named that may not be theirs.
+    """
+    from munjang.cli.library_files import load_for
+    from munjang.cli.watched import for_search, load_watched
+    from munjang.library.opening import check_settings
+
+    if not (always or need_encoder(collections) or model is not None or compute is not None or chosen_pooling() is not None):
+        return None
     made = next(((each.source, each.settings) for each in collections if each.settings is not None), None)
     if made is None:
-        return load_watched(model, compute=compute)
-    source, settings = made
-    encoder = load_for_search(model or own_model(source), compute=compute)[1]
-    if encoder.fingerprint != settings.fingerprint:
-        _refuse(source, settings, encoder.name, encoder.fingerprint)
+        return load_watched(model, compute=compute or "float32")
+    encoder = for_search(load_for(*made, model, compute))[1]
+    check_settings(*made, encoder)
     return encoder
+
+
+def load_beside(collection: Collection, model: str | None, *, compute: Compute | None) -> Watched:
+    """Load a model to read a collection's texts anew: the one named, else the library's own, else the default one."""
+    from munjang.cli.library_files import load_for
+    from munjang.cli.watched import Watched
+
+    return Watched(load_for(collection.source, collection.settings, model, compute))
 
 
 def vectors_of(collections: Sequence[Collection], encoder: Encoder | None) -> list[Vectors]:
     """Return each collection's vectors; the encoder is for those that have none, and may be None if all do."""
     import numpy as np
 
-    libraries = [(each.source, each.settings) for each in collections if each.settings is not None]
-    for source, settings in libraries[1:]:
-        if settings.fingerprint != libraries[0][1].fingerprint:
-            _refuse(source, settings, libraries[0][1].model, libraries[0][1].fingerprint)
+    refuse_others([(each.source, each.settings) for each in collections if each.settings is not None])
     found = []
     for each in collections:
         if each.vectors_ND is not None:
@@ -125,9 +136,18 @@ def _one_vector(entry: Entry) -> Vectors:
     return np.asarray(lengths_P @ unit(entry.vectors_PD) / lengths_P.sum(), dtype=np.float32)
 
 
-def _refuse(source: str, settings: Settings, name: str, fingerprint: str) -> None:
-    raise UsageError(
-        f"{source}: was built with the model {shown(settings.model)} ({settings.fingerprint[:12]}), "
-        f"found {shown(name)} ({fingerprint[:12]}); vectors of two models cannot be compared\n"
-        f"  use {shown(settings.model)}, or change the library's model with munjang reencode"
-    )
+def refuse_others(libraries: Sequence[tuple[str, Settings]]) -> None:
+    """Refuse libraries whose vectors are not those of the first one's model; a library has a name and settings."""
+    for other, theirs in libraries[1:]:
+        one, mine = libraries[0]
+        if theirs.fingerprint != mine.fingerprint:
+            ways = f" --compute {mine.compute}" if mine.compute else ""
+            raise UsageError(
+                f"{other}: was built with {_made(theirs)}, {one} with {_made(mine)}; vectors of two models cannot be compared\n"
+                f"  encode one of them anew: munjang reencode {other} --model {mine.model}{ways}"
+            )
+
+
+def _made(settings: Settings) -> str:
+    ways = f" in {settings.compute}" if settings.compute else ""
+    return f"the model {shown(settings.model)} ({settings.fingerprint[:12]}){ways}"

@@ -25,7 +25,7 @@ COMMANDS = (
     Entry("remove", "munjang.cli.remove", "Remove documents from a library by their ids."),
     Entry("info", "munjang.cli.info", "Show what a library is and holds."),
     Entry("check", "munjang.cli.check", "Read everything in a library and compare it with its checksums."),
-    Entry("reencode", "munjang.cli.reencode", "Encode every document of a library with another model."),
+    Entry("reencode", "munjang.cli.reencode", "Encode every document of a library anew."),
     Entry("copy", "munjang.cli.copy", "Copy a library's documents with their vectors to another library."),
     Entry("rerank", "munjang.cli.rerank", "Order texts by how well they answer a query, with a cross-encoder."),
     Entry("pairs", "munjang.cli.pairs", "Find texts of nearly the same meaning in one file or library."),

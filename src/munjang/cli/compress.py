@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from munjang.cli.data_options import ScaleOption, SkipBadOption, located, read_options, tell
-from munjang.cli.options import JsonOption, examples, new_app
+from munjang.cli.options import JsonOption, ModelArgument, examples, new_app
 from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts, print_table, size_text
 from munjang.errors import UsageError, shown
@@ -26,11 +26,11 @@ ONE_ROUND = 1.0
 @app.command(
     epilog=examples(
         "munjang compress models/large -o models/small --texts news.txt --vocabulary 40000 --keep-layers 0,2,4,7,9,11 --dev dev.tsv",
-        "munjang compress models/large -o models/half --texts news.txt --dimension 256 --half --json",
+        "munjang compress models/large -o models/half --texts news.txt --dimensions 256 --half --json",
     )
 )
 def compress(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model's name or folder.")],
+    model: ModelArgument,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write.")],
     texts: Annotated[
         list[Path] | None, typer.Option("--texts", metavar="FILE", help="Texts such as the model will read; may be given again.")
@@ -41,7 +41,7 @@ def compress(
     prune: Annotated[bool, typer.Option("--prune", help="Keep the pieces that the texts use, however many.")] = False,
     scripts: Annotated[str, typer.Option("--scripts", help="Languages whose characters stay, by code.")] = "ko,en",
     minimum_count: Annotated[int, typer.Option("--minimum-count", min=1, help="How often the texts must use a piece.")] = 1,
-    dimension: Annotated[int | None, typer.Option("--dimension", min=1, help="Shorten vectors to so many numbers.")] = None,
+    dimension: Annotated[int | None, typer.Option("--dimensions", min=1, help="Shorten vectors to so many numbers.")] = None,
     half: Annotated[bool, typer.Option("--half", help="Write float16: half the bytes on disk.")] = False,
     int8: Annotated[bool, typer.Option("--int8", help="Also measure the result computed in int8.")] = False,
     dev: Annotated[str | None, typer.Option("--dev", help="Scored pairs, same/different pairs or triplets to measure on.")] = None,
@@ -66,7 +66,7 @@ def compress(
     wanted = Wanted(layers=_numbers(keep_layers), vocabulary=pruning, dimension=dimension, half=half, int8=int8)
     wanted.check()
     if (pruning or dimension) and not texts:
-        raise UsageError("--vocabulary, --prune and --dimension need --texts: texts such as the model will read")
+        raise UsageError("--vocabulary, --prune and --dimensions need --texts: texts such as the model will read")
     given = _texts(texts, text_column or [], skip_bad) if texts else [sample.text for sample in load_samples()]
     measured_on = None if dev is None else _dev(dev, scale, skip_bad)
     figures = compress_model(source, output, given, wanted=wanted, dev=measured_on, seconds=seconds, tell=note)

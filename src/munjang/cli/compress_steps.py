@@ -13,7 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from munjang.cli.dev_score import DevScore, dev_score
+from munjang.cli.options import chosen_pooling
 from munjang.cli.speed import measure
+from munjang.cli.watched import load_model
 from munjang.engine.transformer import Compute
 from munjang.engine.weights import find_weights
 from munjang.errors import UsageError
@@ -42,7 +44,7 @@ class Wanted:
     def check(self) -> None:
         """Refuse a call that asks for nothing."""
         if not (self.layers or self.vocabulary or self.dimension or self.half):
-            raise UsageError("no step is asked for\n  give --keep-layers, --vocabulary, --prune, --dimension or --half")
+            raise UsageError("no step is asked for\n  give --keep-layers, --vocabulary, --prune, --dimensions or --half")
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def compress_model(
 
 def _versions(source: Path, rooms: Path, texts: Sequence[str], wanted: Wanted, tell: Tell) -> Iterator[Version]:
     """Take the steps one after the other, each from what the one before wrote."""
-    parts = read_parts(source)
+    parts = read_parts(source, pooling=chosen_pooling())
 
     def written(step: str, detail: str, made: ModelParts, *, half: bool = False) -> Version:
         path = rooms / step
@@ -117,7 +119,7 @@ def _versions(source: Path, rooms: Path, texts: Sequence[str], wanted: Wanted, t
         yield version
     if wanted.dimension is not None:
         tell("looking for the directions to keep")
-        model = SentenceEncoder.load(version.path)
+        model = load_model(version.path)
         projection = fit_projection(sample_vectors(model, texts), dimension=wanted.dimension)
         with with_projection(parts, projection) as shorter:
             version = written("dimension", f"{projection.kept:.1%} of the vectors' squared length is kept", shorter)
@@ -129,7 +131,7 @@ def _versions(source: Path, rooms: Path, texts: Sequence[str], wanted: Wanted, t
 
 
 def _figures(versions: Sequence[Version], texts: Sequence[str], dev: AnyDataset | None, *, seconds: float, tell: Tell) -> list[Figures]:
-    models = {version.step: SentenceEncoder.load(version.path, compute=version.compute) for version in versions}
+    models = {version.step: load_model(version.path, compute=version.compute) for version in versions}
     tell(f"measuring {len(models)} versions")
     speeds = {route.compute: route.texts_per_second for route in measure(models, {"given": texts}, seconds=seconds).routes}
     return [

@@ -40,7 +40,7 @@ class DemoHit:
 
 @app.command(epilog=examples("munjang demo", "munjang demo -k 5 --model my-model --json"))
 def demo(
-    k: Annotated[int, typer.Option("-k", min=1, help="Sentences per query.")] = 3,
+    k: Annotated[int, typer.Option("--top", "-k", min=1, help="Sentences per query.")] = 3,
     model: ModelOption = None,
     rerank: Annotated[bool, typer.Option("--rerank/--no-rerank", help="Read the nearest again with the re-ranker that came along.")] = True,
     compute: ComputeOption = "float32",
@@ -50,11 +50,11 @@ def demo(
 
     Encodes 240 sentences that come with Munjang and prints the best ones for ten queries.
     """
+    from munjang.cli.watched import load_model
     from munjang.models.samples import DEMO_QUERIES, load_samples
-    from munjang.models.sentence_encoder import SentenceEncoder
 
     start = time.perf_counter()
-    encoder = SentenceEncoder.load(model, compute=compute)
+    encoder = load_model(model, compute=compute)
     reranker = _default_reranker(compute) if rerank else None
     loaded = time.perf_counter()
     samples = load_samples()

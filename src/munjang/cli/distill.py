@@ -32,7 +32,7 @@ def distill(
     parallel: Annotated[list[Path] | None, typer.Option(help="A file of sentences and their translations; may be repeated.")] = None,
     texts: Annotated[list[Path] | None, typer.Option(help="A file of any text; may be repeated.")] = None,
     columns: Annotated[str | None, typer.Option(help="The columns of parallel files, the teacher's language first, such as en,ko.")] = None,
-    text_columns: Annotated[str | None, typer.Option(help="The columns of --texts that hold text.")] = None,
+    text_columns: Annotated[str | None, typer.Option("--text-column", help="The columns of --texts that hold text.")] = None,
     where: Annotated[list[str] | None, typer.Option(help="Only rows of --parallel such as split=train or source!=a,b.")] = None,
     text_where: Annotated[list[str] | None, typer.Option(help="The same for --texts.")] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave broken lines out and count them.")] = False,

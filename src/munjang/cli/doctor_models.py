@@ -34,7 +34,7 @@ def model_finding(found: Found, *, is_default: bool) -> Finding:
     checked = check(found)
     if checked.problem is not None:
         what, _, advice = checked.problem.partition("\n  ")
-        return wrong(name, what, advice or "install it again, or name another with --model")
+        return wrong(name, what, advice or "install it again, or name another model in your commands")
     return fine(name, f"{found.origin}{', the default' if is_default else ''}: sound, {checked.tensors} tensors")
 
 
@@ -43,4 +43,4 @@ def reranker_finding() -> Finding:
     try:
         return fine("re-ranker", resolve_reranker().name)
     except FolderError:
-        return said("re-ranker", "none is bundled", "search --rerank needs --reranker with a cross-encoder's folder")
+        return said("re-ranker", "none is bundled", "munjang search --rerank needs --reranker with a cross-encoder's folder")

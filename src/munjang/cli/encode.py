@@ -106,7 +106,7 @@ def encode(
     Writes .npy, .parquet or .jsonl; without -o, --json prints one JSON object per text.
     """
     from munjang.cli.vector_files import check_suffix
-    from munjang.models.sentence_encoder import SentenceEncoder
+    from munjang.cli.watched import load_model
     from munjang.text.readers import read_texts
     from munjang.text.rows import BadLines
 
@@ -117,7 +117,7 @@ def encode(
     records = read_texts(file, text_column=text_column, id_column=id_column, format=format, quoting=quoting, encoding=encoding, bad=bad)
     if output is None and not as_json:
         note("nothing is kept: the vectors are counted and thrown away\n  -o vectors.npy keeps them, --json prints them")
-    encoder = SentenceEncoder.load(model, compute=compute)
+    encoder = load_model(model, compute=compute)
     settings = Settings(precision, dimensions, normalize, prompt_name, long_text)
     summary = _encode_all(
         encoder,

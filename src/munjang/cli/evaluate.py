@@ -177,7 +177,7 @@ def triplets(
 def clustering(
     file: FileArgument,
     model: ModelOption = None,
-    k: Annotated[int | None, typer.Option("-k", min=1, help="Clusters; without it, as many as there are classes.")] = None,
+    k: Annotated[int | None, typer.Option("--clusters", "-k", min=1, help="Clusters; without it, as many as there are classes.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many starts of k-means to average.")] = 3,
     layout: LayoutOption = None,
     column: ColumnOption = None,

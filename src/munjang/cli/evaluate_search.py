@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 CorpusArgument = Annotated[
     Path, typer.Argument(metavar="DIR", help="A BEIR folder, the Cranfield folder or a SQuAD JSON file (KorQuAD, TyDiQA).")
 ]
-CutsOption = Annotated[list[int] | None, typer.Option("-k", "--k", min=1, help="Score the first k documents; may be repeated.")]
+CutsOption = Annotated[list[int] | None, typer.Option("--top", "-k", min=1, help="Score the first k documents; may be repeated.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -102,12 +102,13 @@ def rerank(
     Every number before and after, and whether the gain is real.
     The order is by the score of a cross-encoder, or by cosine of a sentence encoder; documents below --depth keep their places.
     """
-    from munjang.cli.watched import load_for_search, load_scorer
+    from munjang.cli.watched import for_search, load_for_search, load_scorer
     from munjang.evaluate.cosine_scorer import cosine_scorer
     from munjang.evaluate.datasets.trec import read_run
     from munjang.evaluate.ranking import DEFAULT_CUTS, Run
     from munjang.evaluate.rerank import evaluate_rerank
     from munjang.evaluate.retrieval import search_task
+    from munjang.models.sentence_encoder import SentenceEncoder
 
     if (run is None) == (first is None):
         raise UsageError("a first run is needed: --run FILE (TREC) or --first MODEL, one of them")
@@ -119,7 +120,7 @@ def rerank(
     if run is not None:
         before = read_run(run)
     else:
-        queries, documents = load_for_search(first, compute=compute)
+        queries, documents = for_search(SentenceEncoder.load(first, compute=compute))  # --pooling is the other model's
         before = search_task(documents, task, k=max(depth, *cuts), query_encoder=queries)
     scorer: Scorer
     cross = load_scorer(model, compute=compute)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from munjang.cli.options import JsonOption, examples, new_app
+from munjang.cli.options import JsonOption, ModelArgument, examples, new_app
 from munjang.cli.show import emit, print_facts, size_text
 
 app = new_app()
@@ -15,7 +15,7 @@ app = new_app()
 
 @app.command(epilog=examples("munjang export all-MiniLM-L6-v2 -o minilm-onnx", "munjang export my-model -o my-model-int8 --int8 --json"))
 def export(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model's name or folder.")],
+    model: ModelArgument,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write.")],
     int8: Annotated[bool, typer.Option("--int8", help="Quantise to int8: a quarter of the size, for onnxruntime.")] = False,
     as_json: JsonOption = False,
@@ -24,11 +24,11 @@ def export(
 
     The graph takes token ids and gives sentence vectors; pooling and what follows it are inside.
     """
+    from munjang.cli.watched import load_model
     from munjang.models.export import export_onnx
-    from munjang.models.sentence_encoder import SentenceEncoder
 
     compute: Literal["float32", "int8"] = "int8" if int8 else "float32"
-    encoder = SentenceEncoder.load(model, compute=compute)
+    encoder = load_model(model, compute=compute)
     report = export_onnx(encoder, output, compute=compute)
     if as_json:
         emit(

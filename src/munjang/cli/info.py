@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from munjang.cli.library_files import LibraryArgument
 from munjang.cli.options import JsonOption, examples, new_app
 from munjang.cli.show import emit, print_facts, size_text
+
+if TYPE_CHECKING:
+    from munjang.library.info import Info
 
 app = new_app()
 
@@ -30,11 +34,17 @@ def info(library: LibraryArgument, as_json: JsonOption = False) -> None:
             ("library", found.name),
             ("documents", f"{found.documents:,}"),
             ("passages", f"{found.passages:,} of at most {found.passage_characters:,} characters"),
-            ("model", f"{found.model} ({found.fingerprint[:12]}), {found.dimension} dimensions"),
+            ("model", f"{model_text(found)}, {found.dimension} dimensions"),
             ("words", _words(found.analyser)),
             ("size", f"{size_text(own)}, caches {size_text(caches)}"),
         ]
     )
+
+
+def model_text(found: Info) -> str:
+    """Return what a library says of its model in one line: its name, its fingerprint, and how it computed where that is known."""
+    ways = [found.compute, None if found.pooling is None else f"{found.pooling} pooling"]
+    return ", ".join((f"{found.model} ({found.fingerprint[:12]})", *(way for way in ways if way)))
 
 
 def _words(way: str) -> str:

@@ -53,12 +53,12 @@ def inspect(
 
     -o writes the tables, and for two sentences the heat map, as a page (.html).
     """
+    from munjang.cli.watched import load_model
     from munjang.models.inspect import compare_tokens, inspect_text
-    from munjang.models.sentence_encoder import SentenceEncoder
 
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{output}: expected a name that ends in .html")
-    encoder, spoken = SentenceEncoder.load(model), report_language(language)
+    encoder, spoken = load_model(model), report_language(language)
     if second is None:
         found = inspect_text(encoder, sentence(first))
         _warn_if_cut(found)

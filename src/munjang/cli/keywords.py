@@ -10,11 +10,11 @@ import typer
 
 from munjang.cli.options import (
     UTF8,
-    ComputeOption,
     EncodingOption,
     FormatOption,
     JsonOption,
     LanguageOption,
+    LibraryComputeOption,
     ModelOption,
     NoQuotingOption,
     OutputOption,
@@ -69,7 +69,7 @@ def keywords(
     format: FormatOption = None,
     encoding: EncodingOption = UTF8,
     no_quoting: NoQuotingOption = False,
-    compute: ComputeOption = "float32",
+    compute: LibraryComputeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find the phrases of each text that say what it is about.
@@ -77,8 +77,7 @@ def keywords(
     Phrases stand in the text as they are printed; Korean ones without a particle or ending. -o writes .csv, .tsv or .jsonl.
     """
     from munjang.analyze.keywords import KeywordOptions, extract_keywords
-    from munjang.cli.collection import read_collection
-    from munjang.cli.watched import load_watched
+    from munjang.cli.collection import load_beside, read_collection
     from munjang.text.tagging import tagger
     from munjang.text.unicode import clean
 
@@ -95,8 +94,8 @@ def keywords(
         min_frequency=min_frequency,
     )
     by = tagger(analyser, user_words=user_word or ())
-    rows = read_collection(file, Columns(text_column, id_column, format, encoding, no_quoting)).rows
-    texts, encoder = [row.text for row in rows], load_watched(model, compute=compute)
+    read = read_collection(file, Columns(text_column, id_column, format, encoding, no_quoting))
+    rows, texts, encoder = read.rows, read.texts, load_beside(read, model, compute=compute)
     vectors = encoder.encode(texts)  # apart from the phrases, so that a note on long texts counts texts
     found = list(zip(rows, extract_keywords(texts, encoder, options=options, vectors=vectors, by=by), strict=True))
     _write(found, output, html, report_language(language))

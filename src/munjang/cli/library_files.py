@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar, get_args
 
 import typer
 
+from munjang.cli.options import Compute, Pooling
 from munjang.cli.row_files import Columns
 from munjang.errors import FolderError, InputError, UsageError, shown
 
 if TYPE_CHECKING:
     from munjang.cli.watched import Watched
     from munjang.library.library import Library
+    from munjang.library.store import Settings
+    from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.text.records import Record
     from munjang.text.rows import BadLines
 
@@ -21,6 +24,10 @@ WHOLE_FILES = (".txt", ".md")
 """In a folder, a file of these is one document."""
 
 TABLES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", *WHOLE_FILES)
+COMPUTES: tuple[Compute, ...] = get_args(Compute)
+POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
+ADDRESSES = ("postgresql://", "postgres://")
+Word = TypeVar("Word", bound=str)
 SQLITE = b"SQLite format 3\0"
 """How a library's file begins."""
 
@@ -48,15 +55,19 @@ def open_with_model(
     path: str,
     model: str | None,
     *,
-    compute: Literal["float32", "int8"],
+    compute: Compute | None,
     create: bool = False,
     passage_characters: int | None = None,
+    new: Settings | None = None,
 ) -> Library:
-    """Open a library with the model named, else with the one it was built with, else, for a new one, with the default model."""
-    from munjang.cli.watched import load_for_search
+    """Open a library with the model named, else with the one it was built with, else, for a new one, with the default model.
+
+    What is not said of the model, the library says: how it computes, and with which pooling; for a new library, `new` says it.
+    """
+    from munjang.cli.watched import for_search
     from munjang.library.library import Library
 
-    queries, documents = load_for_search(model or own_model(path), compute=compute)
+    queries, documents = for_search(load_for(path, read_settings(path) or new, model, compute))
     return Library.open(
         path,
         documents,
@@ -64,6 +75,31 @@ def open_with_model(
         create=create,
         passage_characters=passage_characters or passage_length(documents),
     )
+
+
+def read_settings(path: str) -> Settings | None:
+    """Return how a library was made; None where there is none yet."""
+    from munjang.library.library import Library
+
+    if not path.startswith(ADDRESSES) and not Path(path).exists():
+        return None
+    try:
+        with Library.open(path, create=False) as library:
+            return library.store.settings()
+    except InputError:  # whoever opens it with a model says what is wrong with it
+        return None
+
+
+def load_for(path: str, settings: Settings | None, model: str | None, compute: Compute | None) -> SentenceEncoder:
+    """Load the model named as the library at `path` would have it, else the library's own; where there is no library, the default model."""
+    from munjang.cli.watched import load_model
+    from munjang.models.registry import resolve
+
+    if settings is None:
+        return load_model(model, compute=compute or "float32")
+    name = model or own_model(path, settings)
+    pooling = _known(settings.pooling, POOLINGS) if resolve(name).name == settings.model else None
+    return load_model(name, compute=compute or _known(settings.compute, COMPUTES), pooling=pooling, made=settings.fingerprint)
 
 
 def passage_length(encoder: Watched) -> int:
@@ -122,17 +158,24 @@ def _text_of(path: Path, encoding: str) -> str:
         raise InputError(f"{path}: byte {error.start:,} is not {shown(encoding)}\n  say the encoding with --encoding") from None
 
 
-def own_model(path: str) -> str | None:
-    """Return the name of the model that an existing library was built with, if it can be found by that name."""
-    from munjang.library.library import Library
+def own_model(path: str, settings: Settings) -> str | None:
+    """Return the name by which the model that a library was built with is found, None for the default model; never guess another."""
     from munjang.models.registry import resolve
 
     try:
-        with Library.open(path, create=False) as library:
-            name = library.info().model
-    except InputError:
-        return None
+        if resolve().name == settings.model:
+            return None
+    except FolderError:  # there is no default model, and perhaps none is needed
+        pass
     try:
-        return str(resolve(name).path)
+        return resolve(settings.model).name
     except FolderError:
-        return None
+        raise UsageError(
+            f"{path}: was built with the model {shown(settings.model)} ({settings.fingerprint[:12]}), which is not found here by its name\n"
+            "  give that model's folder with --model, or encode the library anew with munjang reencode --model"
+        ) from None
+
+
+def _known(said: str | None, names: tuple[Word, ...]) -> Word | None:
+    """Return what a library says of itself if it is one of the names; a library of a later Munjang may say others."""
+    return next((name for name in names if name == said), None)

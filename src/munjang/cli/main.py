@@ -12,6 +12,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn
@@ -23,7 +24,7 @@ from typer.core import TyperGroup
 from munjang.cli.commands import COMMANDS, find
 from munjang.cli.completion import complete, is_asked
 from munjang.cli.finite import refuse_nan
-from munjang.cli.next_step import after_missing_file, after_unknown_command, after_usage_error
+from munjang.cli.next_step import after_missing_file, after_unknown_command, after_usage_error, drop_false_hints
 from munjang.cli.show import note, one_line
 from munjang.errors import InputError, MunjangError, NoSpace, UsageError, shown
 
@@ -98,7 +99,7 @@ def run(arguments: Sequence[str]) -> int:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without Hangul gets escapes, not a crash
     with warnings.catch_warnings():
-        _show_warnings_as_notes()
+        _show_warnings_as_notes(arguments)
         try:
             return _invoke(arguments)
         except KeyboardInterrupt as error:
@@ -125,7 +126,8 @@ def _invoke(arguments: Sequence[str]) -> int:
     except typer.Exit as exit_:
         code = exit_.exit_code
     except MunjangError as error:
-        note(f"{error}{after_missing_file(error)}")
+        said = drop_false_hints(str(error.for_shell or error), _options_of(arguments), _is_option)
+        note(f"{said}{after_missing_file(error)}")
         code = error.exit_code
     except ParseError as error:
         note(_usage(error))
@@ -168,12 +170,39 @@ def _of_system(error: OSError) -> int:
     return InputError.exit_code
 
 
-def _show_warnings_as_notes() -> None:
+def _options_of(arguments: Sequence[str]) -> frozenset[str]:
+    """Return the options of the command that the arguments call, and of its group's sub-commands where they do not say which."""
+    words = [word for word in arguments if not word.startswith("-")]
+    entry = find(words[0]) if words else None
+    if entry is None:
+        return frozenset(("--help", "--version"))
+    options = _options_by_name(entry.module)
+    return options[words[1]] if len(words) > 1 and words[1] in options else frozenset().union(*options.values())
+
+
+@cache
+def _options_by_name(module: str) -> dict[str, frozenset[str]]:
+    """Return the options of a command, or of each of its sub-commands, by name."""
+    command = typer.main.get_command(import_module(module).app)
+    own = frozenset(name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)) | {"--help"}
+    inner = getattr(command, "commands", {})
+    return {
+        name: own.union(*((*parameter.opts, *parameter.secondary_opts) for parameter in each.params)) for name, each in inner.items()
+    } or {"": own}
+
+
+def _is_option(name: str) -> bool:
+    """Say whether any command has an option of that name."""
+    return any(name in _options_of([entry.name]) for entry in COMMANDS)
+
+
+def _show_warnings_as_notes(arguments: Sequence[str]) -> None:
     """Make a warning one line on standard error; Python's own deprecations are for developers and stay silent."""
 
     def show(message: Warning | str, *_where: Any) -> None:
         # a warning may speak differently to someone who cannot call Python
-        note(one_line(getattr(message, "for_shell", str(message))))
+        said = getattr(message, "for_shell", str(message))
+        note(one_line(drop_false_hints(said, _options_of(arguments), _is_option)))
 
     warnings.simplefilter("default", UserWarning)
     for category in (DeprecationWarning, PendingDeprecationWarning, ResourceWarning):

@@ -10,11 +10,11 @@ import typer
 
 from munjang.cli.options import (
     UTF8,
-    ComputeOption,
     EncodingOption,
     FormatOption,
     JsonOption,
     LanguageOption,
+    LibraryComputeOption,
     ModelOption,
     NoQuotingOption,
     TextColumnOption,
@@ -51,7 +51,7 @@ def draw(
         typer.Option("--colour", "--color", help="The column that gives points their colour, such as topic; without it, clusters."),
     ] = None,
     method: Annotated[Literal["kmeans", "agglomerative", "communities", "hdbscan"], typer.Option(help="How clusters are made.")] = "kmeans",
-    k: Annotated[int | None, typer.Option("--k", "-k", min=1, help="For kmeans and agglomerative: how many clusters.")] = None,
+    k: Annotated[int | None, typer.Option("--clusters", "-k", min=1, help="For kmeans and agglomerative: how many clusters.")] = None,
     threshold: Annotated[float, typer.Option(help="For communities: the least cosine within a cluster.")] = 0.75,
     min_size: Annotated[int, typer.Option(min=1, help="For communities and hdbscan: the fewest texts of a cluster.")] = 10,
     layout: Annotated[
@@ -68,7 +68,7 @@ def draw(
     format: FormatOption = None,
     encoding: EncodingOption = UTF8,
     no_quoting: NoQuotingOption = False,
-    compute: ComputeOption = "float32",
+    compute: LibraryComputeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Draw the texts of a file as points on a page, near ones near each other.
@@ -77,7 +77,7 @@ def draw(
     """
     from munjang.analyze.clusters import ClusterOptions, need_sklearn
     from munjang.analyze.layout import lay_out
-    from munjang.cli.collection import encoder_for, need_encoder, read_collection, vectors_of
+    from munjang.cli.collection import encoder_for, read_collection, vectors_of
     from munjang.report.map_page import MapPoint, map_page
     from munjang.report.words import Word, say
     from munjang.text.unicode import clean
@@ -93,7 +93,7 @@ def draw(
     rows = read[0].rows
     if colour is not None:
         _check_column(colour, rows)
-    vectors = normalize(vectors_of(read, encoder_for(read, model, compute=compute) if need_encoder(read) else None)[0])
+    vectors = normalize(vectors_of(read, encoder_for(read, model, compute=compute))[0])
     if colour is None:
         options = ClusterOptions(method=method, k=k, threshold=threshold, min_size=min_size, seed=seed)
         groups = _clusters(vectors, rows, options, analyser, user_word or (), spoken)

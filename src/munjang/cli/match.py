@@ -10,10 +10,10 @@ import typer
 
 from munjang.cli.options import (
     UTF8,
-    ComputeOption,
     EncodingOption,
     FormatOption,
     JsonOption,
+    LibraryComputeOption,
     ModelOption,
     NoQuotingOption,
     OutputOption,
@@ -60,7 +60,7 @@ def match(
     format: FormatOption = None,
     encoding: EncodingOption = UTF8,
     no_quoting: NoQuotingOption = False,
-    compute: ComputeOption = "float32",
+    compute: LibraryComputeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find the best counterpart of each text of one file in another.
@@ -69,7 +69,7 @@ def match(
     -o writes .csv, .tsv or .jsonl.
     """
     from munjang.analyze.match import match as matched
-    from munjang.cli.collection import encoder_for, need_encoder, read_collection, vectors_of
+    from munjang.cli.collection import encoder_for, read_collection, vectors_of
 
     check_rows_output(output)
     if calibrate is not None and (threshold is not None or margin):
@@ -81,7 +81,7 @@ def match(
         read_collection(name, Columns(column, None, format, encoding, no_quoting))
         for name, column in ((left, left_column), (right, right_column))
     ]
-    encoder = encoder_for(sides, model, compute=compute) if calibrate is not None or need_encoder(sides) else None
+    encoder = encoder_for(sides, model, compute=compute, always=calibrate is not None)
     if calibrate is not None and encoder is not None:
         threshold = _calibrated(calibrate, encoder, same_at)
     found = matched(*vectors_of(sides, encoder), one_to_one=one_to_one, scoring="margin" if margin else "cosine", threshold=threshold)

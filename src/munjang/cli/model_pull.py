@@ -54,7 +54,7 @@ def _fetch(name: str, revision: str | None, folder: Path, download: Download) ->
         first = (str(error).strip().splitlines() or [""])[0]
         raise InputError(
             f"{name}: cannot be fetched from the Hugging Face hub ({type(error).__name__}: {first[:200]})\n"
-            "  check the name and the network; a folder copied from elsewhere loads by its path: --model PATH"
+            "  check the name and the network; a folder copied from elsewhere loads by its path"
         ) from error
 
 

@@ -5,7 +5,8 @@ In: what was typed, or the error. Out: lines to put under the message, each with
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -47,6 +48,9 @@ OTHER_NAMES = {
 """What other tools call it."""
 
 LISTED_FILES = 5
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
+_OTHER_PROGRAM = re.compile(r"\b(?:munjang [a-z]|pip |dask |accelerate )")
+"""From here on a line speaks of another command, whose options are its own."""
 
 
 def after_unknown_command(name: str, known: Sequence[str]) -> str:
@@ -78,6 +82,38 @@ def after_missing_file(error: BaseException) -> str:
     if alike:
         return f"\n  there are: {', '.join(map(shown, alike[:LISTED_FILES]))}{' …' if len(alike) > LISTED_FILES else ''}"
     return f"\n  check the path; you are in {shown(str(Path.cwd()))}"
+
+
+def drop_false_hints(message: str, own: frozenset[str], is_ours: Callable[[str], bool]) -> str:
+    """Return a message without advice to use an option that the command which runs does not have.
+
+    What several commands share may say an option of some of them. `is_ours` tells an option of another command from one that is none.
+
+    >>> drop_false_hints("a.csv: no score\\n  name it (--column a=NAME), or --skip-bad", frozenset(("--json",)), lambda _: True)
+    'a.csv: no score\\n  name it'
+    """
+
+    def is_false(text: str) -> bool:
+        other = _OTHER_PROGRAM.search(text)
+        named = _OPTION.findall(text if other is None else text[: other.start()])
+        return any(option not in own and is_ours(option) for option in named)
+
+    if not is_false(message.replace("\n", " ")) and not any(map(is_false, message.split("\n"))):
+        return message
+    first, *hints = (_without_parentheses(line, is_false) for line in message.split("\n"))
+    kept = (_without_clauses(line, is_false) for line in hints)
+    return "\n".join((first, *(line for line in kept if line.strip())))
+
+
+def _without_parentheses(line: str, is_false: Callable[[str], bool]) -> str:
+    return re.sub(r"\s*\([^()]*\)", lambda found: "" if is_false(found.group()) else found.group(), line)
+
+
+def _without_clauses(line: str, is_false: Callable[[str], bool]) -> str:
+    if not is_false(line):
+        return line
+    clauses = [clause for clause in re.split(r"(?:, or |; then |; |, )", line.strip()) if not is_false(clause)]
+    return "  " + ", or ".join(clauses) if clauses else ""
 
 
 def _files_of(folder: Path) -> list[str]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import typer
+from typer.core import TyperCommand
 
 from munjang.types import Language
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _model_names(incomplete: str) -> list[str]:
@@ -24,10 +30,21 @@ ModelOption: TypeAlias = Annotated[
     str | None,
     typer.Option("--model", "-m", help="A model's name or folder; without it, the default model.", autocompletion=_model_names),
 ]
+ModelArgument: TypeAlias = Annotated[str, typer.Argument(metavar="MODEL", help="A model's name or folder.", autocompletion=_model_names)]
+Pooling: TypeAlias = Literal["cls", "max", "mean", "mean_sqrt_len", "weightedmean", "lasttoken"]
+PoolingOption: TypeAlias = Annotated[
+    Pooling | None, typer.Option("--pooling", help="How token vectors become one; for a model folder that does not say it.")
+]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 OutputOption: TypeAlias = Annotated[Path | None, typer.Option("--output", "-o", help="Write the result to this file.")]
-ComputeOption: TypeAlias = Annotated[
-    Literal["float32", "int8"], typer.Option("--compute", help="How the model computes; int8 is faster for a small loss.")
+Compute: TypeAlias = Literal["float32", "int8"]
+ComputeOption: TypeAlias = Annotated[Compute, typer.Option("--compute", help="How the model computes; int8 is faster for a small loss.")]
+LibraryComputeOption: TypeAlias = Annotated[
+    Compute | None,
+    typer.Option(
+        "--compute",
+        help="How the model computes; int8 is faster for a small loss. By default as the library was encoded, else float32.",
+    ),
 ]
 LanguageOption: TypeAlias = Annotated[
     Language | None, typer.Option("--language", help="The report's language; without it Korean under a Korean locale, else English.")
@@ -58,9 +75,81 @@ def report_language(chosen: Language | None, *, environment: Mapping[str, str] =
     return chosen or ("ko" if _KOREAN.match(locale) else "en")
 
 
+OLD_SPELLINGS = {
+    "--dimension": ("--dimensions",),
+    "--format": ("--output-format",),
+    "--k": ("--clusters", "--top"),
+    "--rerank-model": ("--reranker",),
+    "--text-columns": ("--text-column",),
+}
+"""What options were called in Munjang 0.1, and what they are called in commands that have no option of the old name; until 0.3."""
+
+
+class HouseCommand(TyperCommand):
+    """A command that still takes old spellings of its options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Respell old options, then read the arguments."""
+        own = {name for parameter in self.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        end = args.index("--") if "--" in args else len(args)
+        return super().parse_args(ctx, [*(_respell(each, own) for each in args[:end]), *args[end:]])
+
+
+def _respell(argument: str, own: set[str]) -> str:
+    name, equals, value = argument.partition("=")
+    now = next((each for each in OLD_SPELLINGS.get(name, ()) if each in own and name not in own), name)
+    return f"{now}{equals}{value}"
+
+
+_pooling: ContextVar[Pooling | None] = ContextVar("pooling", default=None)
+
+
+def chosen_pooling() -> Pooling | None:
+    """Return what --pooling says in the command that runs."""
+    return _pooling.get()
+
+
+class HouseTyper(typer.Typer):
+    """Commands in the house style: one that has ModelOption or ModelArgument has --pooling too; `chosen_pooling` reads it."""
+
+    def command(self, *names: Any, **settings: Any) -> Callable[[Function], Function]:
+        """Register a command."""
+        register = super().command(*names, **{"cls": HouseCommand} | settings)
+
+        def decorate(function: Function) -> Function:
+            register(_with_pooling(function) if _takes_model(function) else function)
+            return function
+
+        return decorate
+
+
+def _takes_model(function: Callable[..., Any]) -> bool:
+    taken = inspect.signature(function, eval_str=True).parameters
+    return "model" in taken and taken["model"].annotation in (ModelOption, ModelArgument) and "pooling" not in taken
+
+
+def _with_pooling(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command with one option more, which stands behind --model."""
+
+    @functools.wraps(function)
+    def call(*, pooling: Pooling | None = None, **given: Any) -> Any:
+        before = _pooling.set(pooling)
+        try:
+            return function(**given)
+        finally:
+            _pooling.reset(before)
+
+    signature = inspect.signature(function, eval_str=True)
+    added = inspect.Parameter("pooling", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=PoolingOption)
+    taken = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in signature.parameters.values()]
+    at = 1 + next(place for place, each in enumerate(taken) if each.name == "model")
+    call.__signature__ = signature.replace(parameters=[*taken[:at], added, *taken[at:]])  # type: ignore[attr-defined]
+    return call
+
+
 def new_app() -> typer.Typer:
     """Return an empty command in the house style."""
-    return typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    return HouseTyper(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def examples(*lines: str) -> str:

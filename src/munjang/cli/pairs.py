@@ -10,10 +10,10 @@ import typer
 
 from munjang.cli.options import (
     UTF8,
-    ComputeOption,
     EncodingOption,
     FormatOption,
     JsonOption,
+    LibraryComputeOption,
     ModelOption,
     NoQuotingOption,
     OutputOption,
@@ -49,7 +49,7 @@ def pairs(
     threshold: Annotated[
         float | None, typer.Option(help="The least cosine that counts; 0.8, with --dedupe 0.95. `munjang calibrate` finds yours.")
     ] = None,
-    top: Annotated[int, typer.Option(min=1, help="The most pairs.")] = 1_000,
+    top: Annotated[int, typer.Option("--top", "-k", min=1, help="The most pairs.")] = 1_000,
     max_overlap: Annotated[
         float | None, typer.Option(min=0, max=1, help="Leave out pairs that share more than this part of their words.")
     ] = None,
@@ -62,7 +62,7 @@ def pairs(
     format: FormatOption = None,
     encoding: EncodingOption = UTF8,
     no_quoting: NoQuotingOption = False,
-    compute: ComputeOption = "float32",
+    compute: LibraryComputeOption = None,
     dask: Annotated[str | None, typer.Option(help="For a folder of `munjang bulk`: a Dask scheduler's address, or local.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -75,7 +75,7 @@ def pairs(
     from munjang.analyze.pairs import mine
     from munjang.bulk.output import is_output
     from munjang.cli.bulk_pairs import show_bulk_pairs
-    from munjang.cli.collection import encoder_for, need_encoder, read_collection, vectors_of
+    from munjang.cli.collection import encoder_for, read_collection, vectors_of
 
     check_rows_output(output, suffixes=TEXTS if dedupe else TABLES)
     if dedupe and (groups or max_overlap is not None):
@@ -88,7 +88,7 @@ def pairs(
         show_bulk_pairs(file, threshold=PAIRS if threshold is None else threshold, top=top, dask=dask, output=output, as_json=as_json)
         return
     found_in = [read_collection(file, Columns(text_column, id_column, format, encoding, no_quoting))]
-    [vectors] = vectors_of(found_in, encoder_for(found_in, model, compute=compute) if need_encoder(found_in) else None)
+    [vectors] = vectors_of(found_in, encoder_for(found_in, model, compute=compute))
     rows, texts = found_in[0].rows, found_in[0].texts
     if dedupe:
         found = drop_near_duplicates(vectors, texts=texts, threshold=NEAR_DUPLICATES if threshold is None else threshold)

@@ -36,7 +36,7 @@ def rerank(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What the texts should answer.")],
     file: TextsArgument,
     model: Annotated[str | None, typer.Option("--model", "-m", help="A cross-encoder's name or folder.")] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many to show.")] = 10,
+    k: Annotated[int, typer.Option("--top", "-k", min=1, help="How many to show.")] = 10,
     budget: Annotated[float | None, typer.Option(min=0.0, help="Stop scoring after so many seconds.")] = None,
     text_column: TextColumnOption = None,
     id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from munjang.cli.library_files import LibraryArgument, open_with_model
-from munjang.cli.options import ComputeOption, JsonOption, ModelOption, OutputOption, examples, new_app
+from munjang.cli.options import JsonOption, LibraryComputeOption, ModelOption, OutputOption, examples, new_app
 from munjang.cli.row_files import check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.errors import InputError, MunjangError, UsageError
@@ -39,8 +39,9 @@ def search(
         list[str] | None,
         typer.Argument(metavar="QUERY…", help='What to look for; several are answered one by one; "-" is standard input, a query a line.'),
     ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many documents.")] = 10,
+    k: Annotated[int, typer.Option("--top", "-k", min=1, help="How many documents.")] = 10,
     where: Annotated[str | None, typer.Option(help="Only documents whose metadata fit, such as: year >= 2020 and kind = 'a'")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse a --where that asks for a key which no document has.")] = False,
     hybrid: Annotated[bool, typer.Option("--hybrid", help="Look for words as well as for meaning.")] = False,
     rerank: Annotated[bool, typer.Option("--rerank", help="Let a cross-encoder order the best 50.")] = False,
     reranker: Annotated[str | None, typer.Option(help="The cross-encoder's name or folder; implies --rerank.")] = None,
@@ -58,7 +59,7 @@ def search(
     explain: Annotated[bool, typer.Option("--explain", help="Say what carried each hit.")] = False,
     output: OutputOption = None,
     model: ModelOption = None,
-    compute: ComputeOption = "float32",
+    compute: LibraryComputeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find the documents of a library that answer a question.
@@ -92,6 +93,7 @@ def search(
                 min_score=min_score,
                 explain=explain,
                 budget_seconds=budget,
+                strict=strict,
             )
             for query in asked
         ]

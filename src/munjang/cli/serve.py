@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from munjang.cli.options import ComputeOption, JsonOption, ModelOption, examples, new_app
+from munjang.cli.options import Compute, JsonOption, LibraryComputeOption, ModelOption, examples, new_app
 from munjang.cli.show import emit, note
 from munjang.errors import FolderError, InputError, MissingExtra
 
 if TYPE_CHECKING:
     from munjang.models.cross_encoder import CrossEncoder
+    from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.serve.settings import Settings
 
 PACKAGES = ("starlette", "uvicorn", "httptools", "pydantic", "orjson", "prometheus_client")
@@ -24,14 +25,14 @@ app = new_app()
 @app.command(
     epilog=examples(
         "munjang serve",
-        "munjang serve --library news.db --rerank-model my-reranker --port 9000",
+        "munjang serve --library news.db --reranker my-reranker --port 9000",
         "munjang serve --host 0.0.0.0 --api-key-file key.txt --allow-host search.example.org",
     )
 )
 def serve(
     model: ModelOption = None,
     rerank_model: Annotated[
-        str | None, typer.Option("--rerank-model", help="A cross-encoder's name or folder; without it, the default one if there is one.")
+        str | None, typer.Option("--reranker", help="A cross-encoder's name or folder; without it, the default one if there is one.")
     ] = None,
     library: Annotated[list[str] | None, typer.Option("--library", "-l", help="A library to search; may be repeated.")] = None,
     host: Annotated[str, typer.Option(help="The address to listen on; other machines need a key.")] = "127.0.0.1",
@@ -45,7 +46,7 @@ def serve(
     allow_origin: Annotated[list[str] | None, typer.Option(help="A web page's origin that may call; may be repeated.")] = None,
     queue_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens that may wait before requests are refused.")] = None,
     access_log: Annotated[Literal["stderr", "none"], typer.Option(help="Where a line per request goes.")] = "stderr",
-    compute: ComputeOption = "float32",
+    compute: LibraryComputeOption = None,
     check: Annotated[bool, typer.Option("--check", help="Load everything, say what would be served, and leave.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -54,15 +55,14 @@ def serve(
     Speaks the dialects of OpenAI, text-embeddings-inference and Cohere, and Munjang's own; /docs lists all of it. SIGTERM stops it gently.
     """
     _need_extra()
-    from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.serve.settings import checked
 
     libraries = tuple(library or ())
     settings = checked(
         _settings(host, port, api_key_file, data, read_only, tuple(allow_host or ()), tuple(allow_origin or ()), queue_tokens)
     )
-    encoder = SentenceEncoder.load(model or _model_of(libraries), compute=compute)
-    reranker = _reranker(rerank_model, compute)
+    encoder = _encoder(libraries, model, compute)
+    reranker = _reranker(rerank_model, encoder.compute)
 
     from munjang.serve.running import run
     from munjang.serve.service import Service
@@ -121,23 +121,21 @@ def _need_extra() -> None:
         raise MissingExtra("munjang serve", "serve")
 
 
-def _model_of(libraries: tuple[str, ...]) -> str | None:
-    """Return the model that the first library was built with, if it can be found by its name."""
+def _encoder(libraries: tuple[str, ...], model: str | None, compute: Compute | None) -> SentenceEncoder:
+    """Load the model named, else the one that the first library was built with; all libraries must have been built with one model."""
+    from munjang.cli.collection import refuse_others
+    from munjang.cli.library_files import load_for
     from munjang.library.library import Library
-    from munjang.models.registry import resolve
 
-    for path in libraries[:1]:
+    made = []
+    for path in libraries:
         with Library.open(path, create=False) as opened:
-            name = opened.info().model
-        try:
-            resolve(name)
-        except FolderError:
-            return None
-        return name
-    return None
+            made.append((path, opened.store.settings()))
+    refuse_others(made)
+    return load_for(*made[0], model, compute) if made else load_for("", None, model, compute)
 
 
-def _reranker(name: str | None, compute: Literal["float32", "int8"]) -> CrossEncoder | None:
+def _reranker(name: str | None, compute: Compute) -> CrossEncoder | None:
     """Load the cross-encoder that is named, or the default one where there is one."""
     from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.registry import resolve_reranker

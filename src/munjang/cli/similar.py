@@ -77,7 +77,7 @@ def similar(
 
     With --matrix, -o writes .html or .svg (a picture), .csv or .npy.
     """
-    from munjang.models.sentence_encoder import SentenceEncoder
+    from munjang.cli.watched import load_model
 
     if matrix:
         _check_output(output)
@@ -85,14 +85,14 @@ def similar(
         columns = rows if b is None else _texts(b, text_column, format, encoding, no_quoting=no_quoting)
         if len(rows) * len(columns) > MAX_CELLS:
             raise UsageError(f"{len(rows):,} x {len(columns):,} scores are more than {MAX_CELLS:,}\n  give smaller files")
-        encoder, spoken = SentenceEncoder.load(model, compute=compute), report_language(language)
+        encoder, spoken = load_model(model, compute=compute), report_language(language)
         _matrix(encoder, rows, columns, metric=metric, output=output, language=spoken, as_json=as_json)
     elif b is None:
         raise UsageError("one sentence given, expected two\n  two files are compared with --matrix FILE FILE")
     elif output is not None:
         raise UsageError("-o goes with --matrix; the score of two sentences is printed")
     else:
-        _pair(SentenceEncoder.load(model, compute=compute), a, b, metric=metric, as_json=as_json)
+        _pair(load_model(model, compute=compute), a, b, metric=metric, as_json=as_json)
 
 
 def in_words(score: float, language: Language = "en") -> str:

@@ -14,11 +14,12 @@ from typer.core import TyperGroup
 
 from munjang.cli.options import (
     UTF8,
-    ComputeOption,
     EncodingOption,
     FormatOption,
+    HouseTyper,
     JsonOption,
     LanguageOption,
+    LibraryComputeOption,
     ModelOption,
     NoQuotingOption,
     TextColumnOption,
@@ -46,7 +47,7 @@ class FitByDefault(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(cls=FitByDefault, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
+app = HouseTyper(cls=FitByDefault, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
 
 
 @app.callback(epilog=examples("munjang topics news.csv -o model/ --html topics.html", "munjang topics assign model/ more.csv"))
@@ -88,7 +89,7 @@ def fit(
     format: FormatOption = None,
     encoding: EncodingOption = UTF8,
     no_quoting: NoQuotingOption = False,
-    compute: ComputeOption = "float32",
+    compute: LibraryComputeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find the topics of a file of texts, and save them."""
@@ -98,8 +99,8 @@ def fit(
     from munjang.analyze.topics.saving import save_topics
     from munjang.analyze.topics.settings import TopicSettings
     from munjang.analyze.topics.trends import topics_over_time, topics_per_class
-    from munjang.cli.collection import read_collection
-    from munjang.cli.topics_files import column_values, vectors_or_encoder
+    from munjang.cli.collection import load_beside, read_collection
+    from munjang.cli.topics_files import column_values, read_vectors
     from munjang.cli.topics_show import show_model, write_report
     from munjang.report.words import Word, say
 
@@ -117,12 +118,14 @@ def fit(
         labels=tuple(label or ()),
         seed=seed,
     )
-    rows = read_collection(file, Columns(text_column, id_column, format, encoding, no_quoting)).rows
+    read = read_collection(file, Columns(text_column, id_column, format, encoding, no_quoting))
+    rows = read.rows
     times = None if time_column is None else column_values(rows, time_column, file)
     classes = None if class_column is None else column_values(rows, class_column, file)
-    ready, encoder = vectors_or_encoder(vectors, model, compute, needed=bool(settings.labels))
+    ready = None if vectors is None else read_vectors(vectors)
+    encoder = load_beside(read, model, compute=compute) if ready is None or settings.labels else None
     found = fit_topics([row.text for row in rows], vectors=ready, encoder=encoder, settings=settings)
-    found = replace(found, encoder_name=model or "")
+    found = replace(found, encoder_name=model or (read.settings.model if encoder is not None and read.settings is not None else ""))
     over_time = None if times is None else topics_over_time(found, times)
     per_class = None if classes is None else topics_per_class(found, classes)
     if output is not None:

@@ -9,11 +9,11 @@ import typer
 
 from munjang.cli.options import (
     UTF8,
-    ComputeOption,
     EncodingOption,
     FormatOption,
     JsonOption,
     LanguageOption,
+    LibraryComputeOption,
     ModelOption,
     NoQuotingOption,
     OutputOption,
@@ -54,7 +54,7 @@ def assign(
     format: FormatOption = None,
     encoding: EncodingOption = UTF8,
     no_quoting: NoQuotingOption = False,
-    compute: ComputeOption = "float32",
+    compute: LibraryComputeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say which saved topic each text of a file belongs to; −1 is none.
@@ -95,9 +95,9 @@ def assign(
 def find(
     folder: FolderArgument,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
-    k: Annotated[int, typer.Option("-k", min=1, help="How many topics.")] = 5,
+    k: Annotated[int, typer.Option("--top", "-k", min=1, help="How many topics.")] = 5,
     model: ModelOption = None,
-    compute: ComputeOption = "float32",
+    compute: LibraryComputeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find the saved topics that are nearest to a query."""
@@ -110,8 +110,6 @@ def find(
         raise UsageError("the query is empty, expected something to look for")
     found = load_topics(folder)
     encoder = own_encoder(found, model, compute)
-    if found.encoder and encoder.fingerprint != found.encoder:
-        raise UsageError("the model is not the one that the topics were found with\n  name that one with --model")
     best = [(found.topic(id), score) for id, score in find_topics(found, encoder.encode([query]), k=k)]
     if as_json:
         emit([{"id": topic.id, "name": topic.name, "score": round(score, 6), "size": topic.size} for topic, score in best])

@@ -9,10 +9,10 @@ import typer
 
 from munjang.cli.options import (
     UTF8,
-    ComputeOption,
     EncodingOption,
     FormatOption,
     JsonOption,
+    LibraryComputeOption,
     ModelOption,
     NoQuotingOption,
     TextColumnOption,
@@ -96,7 +96,7 @@ def update(
     format: FormatOption = None,
     encoding: EncodingOption = UTF8,
     no_quoting: NoQuotingOption = False,
-    compute: ComputeOption = "float32",
+    compute: LibraryComputeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Add more documents to saved topics; what fits none becomes topics of its own."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from munjang.cli.library_files import COMPUTES
+from munjang.cli.options import Compute
 from munjang.cli.row_files import TextRow
 from munjang.errors import InputError, UsageError
 
@@ -35,23 +37,25 @@ def read_vectors(path: Path) -> Vectors:
     return np.asarray(rows, dtype=np.float32)
 
 
-def vectors_or_encoder(
-    path: Path | None, name: str | None, compute: Literal["float32", "int8"], *, needed: bool = False
-) -> tuple[Vectors | None, Encoder | None]:
-    """Return the vectors of a file, or an encoder to make them, or both where `needed` says that something else must be encoded."""
-    from munjang.cli.watched import load_watched
-
-    vectors = None if path is None else read_vectors(path)
-    return vectors, load_watched(name, compute=compute) if vectors is None or needed else None
-
-
-def own_encoder(model: TopicModel, name: str | None, compute: Literal["float32", "int8"]) -> Encoder:
-    """Load the encoder that a topic model was made with, or the one named."""
+def own_encoder(model: TopicModel, name: str | None, compute: Compute | None) -> Encoder:
+    """Load the encoder that a topic model was made with, computing as it did then, or the one named; another one is refused."""
     from munjang.cli.watched import load_watched
 
     if not model.encoder and name is None:
         raise UsageError("the topics were found on vectors from a file\n  name their model with --model")
-    return load_watched(name or model.encoder_name or None, compute=compute)
+    encoder = load_watched(name or model.encoder_name or None, compute=compute, made=model.encoder or None)
+    if not model.encoder or encoder.fingerprint == model.encoder:
+        return encoder
+    then = next((each for each in COMPUTES if encoder.fingerprint_as(each) == model.encoder), None)
+    if then is not None:
+        raise UsageError(
+            f"the topics were found with {encoder.name} and compute {then}, found compute {encoder.compute}\n"
+            "  leave --compute out, or fit the topics again"
+        )
+    raise UsageError(
+        f"the topics were found with another model than {encoder.name} ({encoder.fingerprint[:12]}): {model.encoder[:12]}\n"
+        "  name that model with --model, and its --pooling if one was given, or fit the topics again"
+    )
 
 
 def column_values(rows: Sequence[TextRow], column: str, file: str) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from munjang.cli.options import JsonOption, LanguageOption, examples, new_app, report_language
+from munjang.cli.options import JsonOption, LanguageOption, PoolingOption, examples, new_app, report_language
 from munjang.cli.show import emit, print_facts
 from munjang.errors import UsageError, shown
 
@@ -26,6 +26,7 @@ def train(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="What to train, on which data, how.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where the model goes; wins over the recipe.")] = None,
     model: Annotated[str | None, typer.Option("--model", "-m", help="The model to start from; wins over the recipe.")] = None,
+    pooling: PoolingOption = None,
     change: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one value of the recipe.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted training stopped.")] = False,
     language: LanguageOption = None,
@@ -51,6 +52,8 @@ def train(
         # a folder is meant as seen from here, not from the recipe; a recipe's own sizes give way
         overrides["model.base"] = str(Path(model).absolute()) if Path(model).is_dir() else model
         overrides["model.scratch"] = None
+    if pooling is not None:
+        overrides["model.pooling"] = pooling
     made = read_recipe(recipe, overrides=overrides)
     with Live() as live:
         result = run(made, resume=resume, progress=live, language=report_language(language))

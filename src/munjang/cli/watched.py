@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from munjang.cli.options import Compute, chosen_pooling
 from munjang.models.over_encoder import OverEncoder
 from munjang.types import Vectors
 
 if TYPE_CHECKING:
+    from munjang.engine.modules import Pooling
     from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.sentence_encoder import SentenceEncoder
 
@@ -29,6 +32,21 @@ class Watched(OverEncoder["SentenceEncoder"]):
     def fingerprint(self) -> str:
         """Changes whenever the vectors would."""
         return f"{self.model.fingerprint} {self._prompt_name}" if self._prompt_name else self.model.fingerprint
+
+    @property
+    def compute(self) -> Compute:
+        """How the model computes."""
+        return self.model.compute
+
+    @property
+    def pooling(self) -> Pooling | None:
+        """How token vectors become one."""
+        return self.model.pooling
+
+    def fingerprint_as(self, compute: Compute) -> str:
+        """Return the fingerprint that this encoder has when the model computes so."""
+        found = self.model.fingerprint_as(compute)
+        return f"{found} {self._prompt_name}" if self._prompt_name else found
 
     @property
     def max_length(self) -> int | None:
@@ -61,7 +79,7 @@ class WatchedScorer:
         return self.model.predict(pairs, progress=len(pairs) >= SHOWN_PAIRS)
 
 
-def load_scorer(name: str | None, *, compute: Literal["float32", "int8"] = "float32") -> WatchedScorer | None:
+def load_scorer(name: str | None, *, compute: Compute = "float32") -> WatchedScorer | None:
     """Load a model if it is a cross-encoder; None where it is an encoder of sentences."""
     import warnings
 
@@ -77,16 +95,33 @@ def load_scorer(name: str | None, *, compute: Literal["float32", "int8"] = "floa
     return WatchedScorer(CrossEncoder.load(name if name is not None else path, compute=compute))
 
 
-def load_watched(name: str | None, *, compute: Literal["float32", "int8"] = "float32") -> Watched:
+def load_model(
+    name: str | Path | None, *, compute: Compute | None = "float32", pooling: Pooling | None = None, made: str | None = None
+) -> SentenceEncoder:
+    """Load a sentence encoder with the pooling that --pooling asks for, else with `pooling`, else with its own.
+
+    Where `compute` is not said, the model computes as it did for vectors with the fingerprint `made`.
+    """
+    from munjang.models.sentence_encoder import SentenceEncoder
+
+    pooling = chosen_pooling() or pooling
+    model = SentenceEncoder.load(name, compute=compute or "float32", pooling=pooling)
+    wanted = model.fingerprint if compute is not None or made is None else made.split(" ")[0]
+    if wanted != model.fingerprint and wanted == model.fingerprint_as("int8"):
+        return SentenceEncoder.load(name, compute="int8", pooling=pooling)
+    return model
+
+
+def load_watched(name: str | None, *, compute: Compute | None = "float32", made: str | None = None) -> Watched:
     """Load a model for sentences that are alike on both sides."""
-    from munjang.models.sentence_encoder import SentenceEncoder
-
-    return Watched(SentenceEncoder.load(name, compute=compute))
+    return Watched(load_model(name, compute=compute, made=made))
 
 
-def load_for_search(name: str | None, *, compute: Literal["float32", "int8"] = "float32") -> tuple[Watched, Watched]:
+def load_for_search(name: str | None, *, compute: Compute = "float32") -> tuple[Watched, Watched]:
     """Load a model as the encoder of queries and the encoder of documents, each with its prompt where the model has one."""
-    from munjang.models.sentence_encoder import SentenceEncoder
+    return for_search(load_model(name, compute=compute))
 
-    model = SentenceEncoder.load(name, compute=compute)
+
+def for_search(model: SentenceEncoder) -> tuple[Watched, Watched]:
+    """Return a model as the encoder of queries and the encoder of documents."""
     return Watched(model, prompts=QUERY), Watched(model, prompts=DOCUMENT)

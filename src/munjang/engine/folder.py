@@ -21,7 +21,11 @@ SETTINGS_FILE = "config_sentence_transformers.json"
 
 
 class AssumptionWarning(UserWarning):
-    """Something about a model was assumed because its folder does not say it."""
+    """Something about a model was assumed because its folder does not say it; `for_shell` says so to someone who cannot call Python."""
+
+    def __init__(self, fact: str, in_python: str = "", at_shell: str = "") -> None:
+        super().__init__(f"{fact} ({in_python})" if in_python else fact)
+        self.for_shell = f"{fact} ({at_shell})" if at_shell else fact
 
 
 @dataclass(frozen=True)
@@ -121,11 +125,8 @@ def _read_plain(path: Path, pooling: Pooling | None) -> ModelFolder:
     if any(str(name).endswith("ForSequenceClassification") for name in architectures):
         return ModelFolder(path=path, kind="cross", modules=(base,), max_length=None)
     if pooling is None:
-        warnings.warn(
-            f"{path}: a plain encoder folder that names no pooling; mean pooling is assumed (pass pooling=… to choose)",
-            AssumptionWarning,
-            stacklevel=4,
-        )
+        fact = f"{path}: a plain encoder folder that names no pooling; mean pooling is assumed"
+        warnings.warn(AssumptionWarning(fact, in_python="pass pooling=… to choose", at_shell="choose with --pooling"), stacklevel=5)
     return ModelFolder(path=path, kind="sentence", modules=(base, PoolingModule(modes=(pooling or "mean",))), max_length=None)
 
 

@@ -21,6 +21,9 @@ class Info:
     passage_characters: int
     passage_overlap: int
     generation: int
+    compute: str | None
+    """How the model computed; None where nobody wrote it down."""
+    pooling: str | None
 
 
 def info_of(store: Store) -> Info:
@@ -39,4 +42,6 @@ def info_of(store: Store) -> Info:
             passage_characters=settings.passage_characters,
             passage_overlap=settings.passage_overlap,
             generation=store.generation(),
+            compute=settings.compute,
+            pooling=settings.pooling,
         )

@@ -6,6 +6,7 @@ several threads. One writer at a time: another one gets `Busy`. Searching never 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,8 +29,10 @@ from munjang.library.search import Request, find, finish
 from munjang.library.store import Document, Entry, Store
 from munjang.library.tuning import Tuning
 from munjang.library.where import Condition
+from munjang.library.where_keys import KnownKeys, UnknownKeyWarning
 from munjang.library.where_parser import parse_where
 from munjang.library.words import question_words, with_stems
+from munjang.other_names import SEARCH, explain_other_names
 from munjang.text.korean import Analyser
 from munjang.text.rows import BadLines
 from munjang.text.unicode import clean
@@ -51,6 +54,7 @@ class Library:
         self.query_encoder = query_encoder or encoder
         self._tuning = tuning
         self._meaning = Meaning(store, folder, tuning)
+        self._keys = KnownKeys(store)
 
     @classmethod
     def open(
@@ -109,6 +113,7 @@ class Library:
         found = self.store.get([id for id in wanted if storable(id)])
         return [found[id] for id in wanted if id in found]
 
+    @explain_other_names(SEARCH)
     def search(
         self,
         query: str | None = None,
@@ -124,6 +129,8 @@ class Library:
         min_score: float | None = None,
         explain: bool = False,
         budget_seconds: float | None = None,
+        strict: bool = False,
+        notes: list[str] | None = None,
     ) -> list[Hit]:
         """Return the k documents that answer best, best first.
 
@@ -131,13 +138,15 @@ class Library:
         order the best 50, for at most `budget_seconds`; with a `rerank_share` below 1 the first ranking keeps the rest of the say, and
         without one the cross-encoder has what its folder asks for. `exact` chooses between exact and approximate search; None takes
         approximate where lists exist. `like` and `unlike` are ids of documents to look near and away from, with a query or without; they
-        are not among the hits. `min_score` is a bound on the score that is shown.
+        are not among the hits. `min_score` is a bound on the score that is shown. A key of `where` that no document has is an
+        UnknownKeyWarning; with `strict` an error; with `notes` a sentence that is put there.
         """
         if query is None and (not like or rerank is not None):
             raise UsageError("there is no query, expected one, or documents to look near (like), which a re-ranker cannot read")
         like, unlike = validate_ids(like, name="like"), validate_ids(unlike, name="unlike")
         request = _request(k, where, hybrid, rerank, rerank_share, exact, [*like, *unlike], min_score, explain, budget_seconds)
         self.store.verify()
+        self._check_keys(request.where, strict, notes)
         if query is None:
             request = replace(request, hybrid=None)
             return self._find([Query(liked_vector(self.store, None, like, unlike), ())], [""], request)[0]
@@ -147,6 +156,7 @@ class Library:
             asked = replace(asked, vector_D=liked_vector(self.store, asked.vector_D, like, unlike))
         return self._find([asked], [text], request)[0]
 
+    @explain_other_names(SEARCH)
     def search_many(
         self,
         queries: Sequence[str],
@@ -160,11 +170,14 @@ class Library:
         min_score: float | None = None,
         explain: bool = False,
         budget_seconds: float | None = None,
+        strict: bool = False,
+        notes: list[str] | None = None,
     ) -> list[list[Hit]]:
         """Return an answer for each query, as `search` would, but encoded and searched together; `budget_seconds` is for each."""
         request = _request(k, where, hybrid, rerank, rerank_share, exact, [], min_score, explain, budget_seconds)
         texts = [_question(query) for query in validate_texts(queries, name="queries")]
         self.store.verify()
+        self._check_keys(request.where, strict, notes)
         return self._find(self._queries(texts, request), texts, request) if texts else []
 
     def prepare(self) -> str:
@@ -233,6 +246,16 @@ class Library:
         with self.store.writer(purpose):
             check_model(self.store, encoder)  # someone may have changed the library's model since it was opened
             return add_documents(self.store, encoder, records, tuning=self._tuning, progress=progress, must_exist=must_exist)
+
+    def _check_keys(self, where: Condition | None, strict: bool, notes: list[str] | None) -> None:
+        unknown = [] if where is None else self._keys.name_unknown(where)
+        if unknown and strict:
+            raise UsageError("\n".join(unknown))
+        if notes is not None:
+            notes.extend(unknown)
+            return
+        for note in unknown:
+            warnings.warn(f"{self.store.name}: {note}", UnknownKeyWarning, stacklevel=4)
 
     def _needed(self, encoder: Encoder | None) -> Encoder:
         if encoder is None:

@@ -15,6 +15,9 @@ from munjang.types import Encoder
 ADDRESSES = ("postgresql://", "postgres://")
 """How the name of a library on a server begins."""
 
+COMPUTES = ("float32", "int8")
+"""What an encoder's `compute` may be."""
+
 LEAST_CHARACTERS, MOST_CHARACTERS = 200, 4_000
 
 
@@ -40,20 +43,60 @@ def settings_for(encoder: Encoder, *, analyser: Analyser | None = None, passage_
         analyser=with_stems(analyser or best_analyser(noted=True)),
         passage_characters=characters,
         passage_overlap=characters // 5,
+        compute=_compute(encoder),
+        pooling=_pooling(encoder),
     )
 
 
 def check_model(store: Store, encoder: Encoder) -> None:
     """Refuse an encoder whose vectors are not those of the store."""
-    found = store.settings()
+    check_settings(store.name, store.settings(), encoder)
+
+
+def check_settings(name: str, found: Settings, encoder: Encoder) -> None:
+    """Refuse an encoder whose vectors are not those of the library of that name."""
     if found.fingerprint == encoder.fingerprint and found.dimension == encoder.dimension:
         return
-    same = "; the name is the same, so its weights, its prompt or --compute must differ" if found.model == model_name(encoder) else ""
+    named = f"the model {shown(found.model)} ({found.fingerprint[:12]})"
+    given = f"{shown(model_name(encoder))} ({encoder.fingerprint[:12]})"
+    is_named_so = found.model == model_name(encoder)
+    for setting, made, asked in (
+        ("compute", _compute_then(found, encoder), _compute(encoder)),
+        ("pooling", found.pooling if is_named_so else None, _pooling(encoder)),
+    ):
+        if made is not None and asked is not None and made != asked:
+            fact = f"{name}: was built with {named} and {setting} {made}, found {setting} {asked}"
+            raise UsageError(
+                f"{fact}\n  load the model with {setting}={made!r}, or encode the library anew with Library.reencode"
+            ).at_shell(f"{fact}\n  leave --{setting} out, or encode the library anew: munjang reencode {name} --{setting} {asked}")
+    fact = f"{name}: was built with {named}, found {given}"
+    if not is_named_so:
+        raise UsageError(f"{fact}\n  use {shown(found.model)}, or change the library's model with Library.reencode").at_shell(
+            f"{fact}\n  name {shown(found.model)} with --model, or change the library's model with munjang reencode"
+        )
     raise UsageError(
-        f"{store.name}: was built with the model {shown(found.model)} ({found.fingerprint[:12]}), "
-        f"found {shown(model_name(encoder))} ({encoder.fingerprint[:12]}){same}\n"
-        f"  use {shown(found.model)}, or change the library's model with munjang reencode"
+        f"{fact}; the name is the same, so its weights, its prompt or its longest text differ\n"
+        "  load the model that was used then, or encode the library anew with Library.reencode"
+    ).at_shell(
+        f"{fact}; the name is the same, so its files changed, or its prompt\n"
+        "  name the folder of the model that was used then with --model, or encode the library anew with munjang reencode"
     )
+
+
+def _compute_then(settings: Settings, encoder: Encoder) -> str | None:
+    """Return how this very model computed when the library was made: the one whose fingerprint fits; None for another model."""
+    as_computed = getattr(encoder, "fingerprint_as", None)
+    return next((each for each in COMPUTES if as_computed is not None and as_computed(each) == settings.fingerprint), None)
+
+
+def _compute(encoder: Encoder) -> str | None:
+    found = getattr(encoder, "compute", None)
+    return found if found in COMPUTES else None
+
+
+def _pooling(encoder: Encoder) -> str | None:
+    found = getattr(encoder, "pooling", None)
+    return found if isinstance(found, str) else None
 
 
 def model_name(encoder: Encoder) -> str:

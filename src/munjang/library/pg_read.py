@@ -92,6 +92,18 @@ def read_places(connection: psycopg.Connection[Any], rows: Sequence[int] | Ints)
     return {row: Place(row, id, start, stop) for row, id, start, stop in run(connection, sql, (_listed(rows),))}
 
 
+def read_has_key(connection: psycopg.Connection[Any], key: str) -> bool:
+    """Say whether any document's metadata have this key."""
+    if "\x00" in key:  # which no text in PostgreSQL holds
+        return False
+    return bool(run(connection, "SELECT EXISTS (SELECT 1 FROM documents WHERE jsonb_exists(found, %s))", (key,)).fetchone()[0])
+
+
+def read_keys(connection: psycopg.Connection[Any], limit: int) -> list[str]:
+    """Return keys of the metadata."""
+    return sorted(key for (key,) in run(connection, "SELECT DISTINCT jsonb_object_keys(found) FROM documents LIMIT %s", (limit,)))
+
+
 def read_lexical(connection: psycopg.Connection[Any], words: Sequence[str], k: int, where: Condition | None) -> list[Scored]:
     """Return the k rows that BM25 puts first for any of these words."""
     asked = list(word_counts(words[:MAX_WORDS]))

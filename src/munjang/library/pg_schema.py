@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 LARGEST_INDEXED = 2_000
 """Dimensions that pgvector's index takes."""
 
-COLUMNS = "model, fingerprint, dimension, analyser, passage_characters, passage_overlap"
+COLUMNS = "model, fingerprint, dimension, analyser, passage_characters, passage_overlap, compute, pooling"
+_NAMES = COLUMNS.split(", ")
+_MARKS = ", ".join(["%s"] * len(_NAMES))
+_LATER_COLUMNS = ("compute", "pooling")
+"""Columns that Munjang 0.1 did not write; they are added when the settings are replaced."""
 _TABLES = (
     "CREATE TABLE settings (one integer PRIMARY KEY CHECK (one = 1), uuid text NOT NULL, generation bigint NOT NULL,"
     " last_row bigint NOT NULL, last_number bigint NOT NULL, model text NOT NULL, fingerprint text NOT NULL, dimension integer NOT NULL,"
-    " analyser text NOT NULL, passage_characters integer NOT NULL, passage_overlap integer NOT NULL)",
+    " analyser text NOT NULL, passage_characters integer NOT NULL, passage_overlap integer NOT NULL, compute text, pooling text)",
     # An id may be longer than an index entry, so it is found by its hash.
     "CREATE TABLE documents (number bigint PRIMARY KEY, key bytea NOT NULL UNIQUE, id text NOT NULL, text text NOT NULL,"
     " metadata text NOT NULL, found jsonb NOT NULL GENERATED ALWAYS AS (metadata::jsonb) STORED, content_hash text NOT NULL,"
@@ -53,8 +57,8 @@ def create(connection: psycopg.Connection[Any], schema: str, settings: Settings)
         run(connection, f"CREATE SCHEMA IF NOT EXISTS {schema}")
         for statement in (*_TABLES, NUMBER_FUNCTION):
             run(connection, statement)
-        marks = ", ".join(["%s"] * 7)
-        sql = f"INSERT INTO settings (one, generation, last_row, last_number, uuid, {COLUMNS}) VALUES (1, 1, 0, 0, {marks})"  # noqa: S608
+        names = f"one, generation, last_row, last_number, uuid, {COLUMNS}"
+        sql = f"INSERT INTO settings ({names}) VALUES (1, 1, 0, 0, %s, {_MARKS})"  # noqa: S608
         run(connection, sql, (uuid.uuid4().hex, *_values(settings)))
 
 
@@ -65,12 +69,22 @@ def exists(connection: psycopg.Connection[Any], schema: str) -> bool:
 
 def read_settings(connection: psycopg.Connection[Any]) -> Settings:
     """Return what all vectors have in common."""
-    return Settings(*run(connection, f"SELECT {COLUMNS} FROM settings").fetchone())  # noqa: S608
+    found = run(connection, "SELECT to_jsonb(settings) FROM settings").fetchone()[0]
+    return Settings(*(found.get(name) for name in _NAMES))
 
 
 def write_settings(connection: psycopg.Connection[Any], settings: Settings) -> None:
     """Replace the settings, inside the caller's transaction."""
-    run(connection, f"UPDATE settings SET ({COLUMNS}) = (%s, %s, %s, %s, %s, %s)", _values(settings))  # noqa: S608
+    run(connection, f"UPDATE settings SET ({COLUMNS}) = ({_MARKS})", _values(settings))  # noqa: S608
+
+
+def add_later_columns(connection: psycopg.Connection[Any]) -> None:
+    """Give a library of Munjang 0.1 the columns it lacks, in a transaction of its own: the lock that this needs would keep readers out."""
+    sql = "SELECT attname FROM pg_attribute WHERE attrelid = 'settings'::regclass AND NOT attisdropped"
+    known = {name for (name,) in run(connection, sql)}
+    for name in _LATER_COLUMNS:
+        if name not in known:
+            run(connection, f"ALTER TABLE settings ADD COLUMN IF NOT EXISTS {name} text")
 
 
 def make_index(connection: psycopg.Connection[Any], dimension: int) -> None:
@@ -95,6 +109,5 @@ def _need_pgvector(connection: psycopg.Connection[Any]) -> None:
         ) from error
 
 
-def _values(settings: Settings) -> tuple[str, str, int, str, int, int]:
-    s = settings
-    return s.model, s.fingerprint, s.dimension, s.analyser, s.passage_characters, s.passage_overlap
+def _values(settings: Settings) -> list[str | int | None]:
+    return [getattr(settings, name) for name in _NAMES]

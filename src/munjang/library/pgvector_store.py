@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from munjang.errors import Busy, InputError, UsageError, shown
 from munjang.library import pg_read, pg_write
 from munjang.library.pg_connections import Address, Connections, run, translated
-from munjang.library.pg_schema import create, exists, make_index, read_settings, write_settings
+from munjang.library.pg_schema import add_later_columns, create, exists, make_index, read_settings, write_settings
 from munjang.library.sql_store import SqlStore
 from munjang.library.store import Change, Scored, Settings
 from munjang.library.where import Condition
@@ -74,6 +74,9 @@ class PgvectorStore(SqlStore["psycopg.Connection[Any]"]):
 
     def put(self, changes: Iterable[Change], /, *, settings: Settings | None = None) -> None:
         """Write all changes in one durable transaction."""
+        if settings is not None:
+            with translated(self.name):
+                add_later_columns(self._held())
         with self._committed() as connection:
             if settings is not None:
                 write_settings(connection, settings)

@@ -56,6 +56,8 @@ class Reads(Protocol[Given]):
     def read_settings(self, connection: Given) -> Settings: ...
     def read_generation(self, connection: Given) -> int: ...
     def read_count(self, connection: Given) -> tuple[int, int]: ...
+    def read_has_key(self, connection: Given, key: str) -> bool: ...
+    def read_keys(self, connection: Given, limit: int) -> list[str]: ...
 
 
 class SqlStore(Generic[Connection]):
@@ -142,6 +144,16 @@ class SqlStore(Generic[Connection]):
 
     def verify(self, *, whole: bool = False) -> None:
         """Leave it to the server, which has checksums of its own."""
+
+    def has_key(self, key: str, /) -> bool:
+        """Say whether any document's metadata have this key."""
+        with self._connections.reader() as connection:
+            return self._reads.read_has_key(connection, key)
+
+    def keys(self, limit: int, /) -> list[str]:
+        """Return keys of the metadata, at most so many."""
+        with self._connections.reader() as connection:
+            return self._reads.read_keys(connection, limit)
 
     def count(self) -> tuple[int, int]:
         """Return the number of documents and of passages."""

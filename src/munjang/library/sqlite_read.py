@@ -18,7 +18,7 @@ from munjang.library.sqlite_schema import path_of
 from munjang.library.sqlite_schema import read_settings as read_settings
 from munjang.library.store import MAX_WORDS, Document, Entry, Passage, Place, Scored, VectorBlock
 from munjang.library.where import Condition
-from munjang.library.where_sqlite import where_sql
+from munjang.library.where_sqlite import key_sql, where_sql
 from munjang.types import Ints, Vectors
 
 _VECTORS = """
@@ -106,6 +106,18 @@ def read_word_frequencies(connection: sqlite3.Connection, words: Sequence[str]) 
     (passages,) = connection.execute("SELECT count(*) FROM words_docsize").fetchone()
     sql = "SELECT (SELECT count(*) FROM words WHERE words MATCH value) FROM json_each(?)"
     return int(passages), [int(count) for (count,) in connection.execute(sql, (json.dumps(_quoted(words)),))]
+
+
+def read_has_key(connection: sqlite3.Connection, key: str) -> bool:
+    """Say whether any document's metadata have this key."""
+    sql, values = key_sql(key)
+    return bool(connection.execute(f"SELECT EXISTS (SELECT 1 FROM documents WHERE {sql})", values).fetchone()[0])  # noqa: S608
+
+
+def read_keys(connection: sqlite3.Connection, limit: int) -> list[str]:
+    """Return keys of the metadata."""
+    sql = "SELECT DISTINCT found.key FROM documents, json_each(documents.metadata) AS found LIMIT ?"
+    return sorted(str(key) for (key,) in connection.execute(sql, (limit,)))
 
 
 def read_count(connection: sqlite3.Connection) -> tuple[int, int]:

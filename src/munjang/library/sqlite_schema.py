@@ -1,6 +1,7 @@
 """The tables of a library file, how a new file gets them, and how a foreign file is told apart.
 
-settings    one row: uuid, generation (grows with every commit), and what all vectors have in common
+settings    one row: uuid, generation (grows with every commit), and what all vectors have in common; compute and pooling are missing in
+            files of Munjang 0.1
 documents   number, id, text, metadata (JSON), content hash, checksum
 passages    row (never used twice), the document's number, start and stop in its text
 vectors     row, little-endian float32, checksum over passage and vector
@@ -26,7 +27,7 @@ _SMALLEST = 512  # bytes of an SQLite file
 TABLES = (
     "CREATE TABLE settings (one INTEGER PRIMARY KEY CHECK (one = 1), uuid TEXT NOT NULL, generation INTEGER NOT NULL, model TEXT NOT NULL,"
     " fingerprint TEXT NOT NULL, dimension INTEGER NOT NULL, analyser TEXT NOT NULL, passage_characters INTEGER NOT NULL,"
-    " passage_overlap INTEGER NOT NULL)",
+    " passage_overlap INTEGER NOT NULL, compute TEXT, pooling TEXT)",
     "CREATE TABLE documents (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, text TEXT NOT NULL, metadata TEXT NOT NULL,"
     " content_hash TEXT NOT NULL, checksum INTEGER NOT NULL)",
     "CREATE TABLE passages (row INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL REFERENCES documents (number),"
@@ -35,7 +36,11 @@ TABLES = (
     "CREATE TABLE vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL, checksum INTEGER NOT NULL)",
     "CREATE VIRTUAL TABLE words USING fts5 (body, tokenize = 'unicode61 remove_diacritics 0')",
 )
-_COLUMNS = "model, fingerprint, dimension, analyser, passage_characters, passage_overlap"
+_COLUMNS = "model, fingerprint, dimension, analyser, passage_characters, passage_overlap, compute, pooling"
+_MARKS = ", ".join("?" * len(_COLUMNS.split(", ")))
+_TYPES = (str, str, int, str, int, int)
+_LATER_COLUMNS = ("compute", "pooling")
+"""Columns that Munjang 0.1 did not write; they are added when the settings are replaced."""
 
 
 def create(path: Path, settings: Settings) -> bool:
@@ -78,10 +83,14 @@ def check_is_library(connection: sqlite3.Connection, path: Path) -> None:
 
 def read_settings(connection: sqlite3.Connection) -> Settings:
     """Return what all vectors have in common."""
-    row = connection.execute(f"SELECT {_COLUMNS} FROM settings").fetchone()  # noqa: S608
-    if row is None or tuple(map(type, row)) != (str, str, int, str, int, int):  # a damaged page can hold what the table forbids
+    found = connection.execute("SELECT * FROM settings")
+    row = found.fetchone()
+    named = dict(zip((column[0] for column in found.description), row or (), strict=False))
+    values = [named.get(name) for name in _COLUMNS.split(", ")]
+    whole = tuple(map(type, values[: len(_TYPES)])) == _TYPES and all(isinstance(each, str | None) for each in values[len(_TYPES) :])
+    if not whole:  # a damaged page can hold what the table forbids
         raise DamagedFile(f"{path_of(connection)}: the library's settings are missing or damaged\n  restore it from a copy")
-    settings = Settings(*row)
+    settings = Settings(*values)  # type: ignore[arg-type]
     if not is_known(settings.analyser):  # words would be looked for otherwise than they were written
         path = path_of(connection)
         raise DamagedFile(f"{path}: the kind of its words is {shown(settings.analyser)}, which there is not\n  restore it from a copy")
@@ -96,7 +105,11 @@ def path_of(connection: sqlite3.Connection) -> str:
 
 def write_settings(connection: sqlite3.Connection, settings: Settings) -> None:
     """Replace the settings, inside the caller's transaction."""
-    connection.execute(f"UPDATE settings SET ({_COLUMNS}) = (?, ?, ?, ?, ?, ?)", _values(settings))  # noqa: S608
+    known = {name for _, name, *_ in connection.execute("PRAGMA table_info(settings)")}
+    for name in _LATER_COLUMNS:
+        if name not in known:
+            connection.execute(f"ALTER TABLE settings ADD COLUMN {name} TEXT")
+    connection.execute(f"UPDATE settings SET ({_COLUMNS}) = ({_MARKS})", _values(settings))  # noqa: S608
 
 
 def _fill(connection: sqlite3.Connection, path: Path, settings: Settings) -> None:
@@ -104,16 +117,15 @@ def _fill(connection: sqlite3.Connection, path: Path, settings: Settings) -> Non
         for statement in TABLES:
             connection.execute(statement)
         connection.execute(
-            f"INSERT INTO settings (one, uuid, generation, {_COLUMNS}) VALUES (1, ?, 1, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+            f"INSERT INTO settings (one, uuid, generation, {_COLUMNS}) VALUES (1, ?, 1, {_MARKS})",  # noqa: S608
             (uuid.uuid4().hex, *_values(settings)),
         )
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 
-def _values(settings: Settings) -> tuple[str, str, int, str, int, int]:
-    s = settings
-    return s.model, s.fingerprint, s.dimension, s.analyser, s.passage_characters, s.passage_overlap
+def _values(settings: Settings) -> list[str | int | None]:
+    return [getattr(settings, name) for name in _COLUMNS.split(", ")]
 
 
 def _is_empty(connection: sqlite3.Connection) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from munjang.library.where import Condition
@@ -83,6 +83,10 @@ class Settings:
     """What split the words: "kiwi" or "bigrams"."""
     passage_characters: int
     passage_overlap: int
+    compute: str | None = field(default=None, compare=False)
+    """How the model computed, "float32" or "int8"; None where nobody wrote it down. The fingerprint tells it too."""
+    pooling: str | None = field(default=None, compare=False)
+    """The pooling that was asked for in the place of the model's own; None for its own."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +199,13 @@ class Store(Protocol):
 
     def word_frequencies(self, words: Sequence[str], /) -> tuple[int, list[int]]:
         """Return the number of passages, and for each word that `lexical` looks for, once each, how many of them hold it."""
+
+    def has_key(self, key: str, /) -> bool:
+        """Say whether any document's metadata have this key; it stops at the first one."""
+        ...
+
+    def keys(self, limit: int, /) -> list[str]:
+        """Return keys of the metadata, at most so many; it reads every document."""
         ...
 
     def count(self) -> tuple[int, int]:

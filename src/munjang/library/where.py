@@ -4,7 +4,8 @@ The meaning is the same in every store; `matches` says it in Python, stores say 
 where_parser.py makes the tree from what people write.
 
 A number is compared with numbers, and with texts that read as a number (CSV files know only texts); a text is compared with texts, by code
-points. True and false are 1 and 0. `Like` has % and _, ignores the case of ASCII letters and knows no escape. `Contains` asks for a part
+points. A key is one of the metadata; `id` and `text` are the document's own where its metadata have no key of that name. True and false are
+1 and 0. `Like` has % and _, ignores the case of ASCII letters and knows no escape. `Contains` asks for a part
 of a text or a member of a list. A test of a missing or unfitting value is false, so `Not` of it is true; `IsNull` is true for missing
 keys and for null.
 """
@@ -95,6 +96,25 @@ class AnyOf:
 Condition: TypeAlias = Compare | OneOf | Like | Contains | IsNull | Not | AllOf | AnyOf
 
 
+OWN_KEYS = ("id", "text")
+"""Keys that every document has beside its metadata."""
+
+
+def keys_of(condition: Condition) -> list[str]:
+    """Return the keys that a condition asks for, in order.
+
+    >>> keys_of(AllOf((Compare("year", ">", 2020), Not(IsNull("kind")), Compare("year", "<", 2030))))
+    ['year', 'kind']
+    """
+    match condition:
+        case AllOf(conditions) | AnyOf(conditions):
+            return list(dict.fromkeys(key for each in conditions for key in keys_of(each)))
+        case Not(inner):
+            return keys_of(inner)
+        case _:
+            return [condition.key]
+
+
 def number_of(value: object) -> float | int | None:
     """Return the number that a value is or reads as, or None.
 
@@ -109,7 +129,7 @@ def number_of(value: object) -> float | int | None:
 
 
 def matches(condition: Condition, metadata: Mapping[str, Any]) -> bool:
-    """Say whether metadata meet a condition.
+    """Say whether metadata meet a condition; the document's own `id` and `text` are handed in among them.
 
     >>> matches(Compare("year", ">=", 2020), {"year": "2021"})
     True

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from munjang.errors import UsageError, shown
-from munjang.library.where import AllOf, AnyOf, Compare, Condition, Contains, IsNull, Like, Not, OneOf, Value
+from munjang.library.where import OWN_KEYS, AllOf, AnyOf, Compare, Condition, Contains, IsNull, Like, Not, OneOf, Value
 
 Bound: TypeAlias = tuple[str, list[object]]
 """An expression, and what stands in for its %s."""
@@ -70,6 +70,8 @@ def _joined(word: str, conditions: tuple[Condition, ...]) -> Bound:
 
 
 def _value_of(key: str) -> Bound:
+    if key in OWN_KEYS:  # a key of the metadata goes first, even if it is null
+        return f"coalesce(documents.found -> %s, to_jsonb(documents.{key}))", [key]
     return ("NULL::jsonb", []) if "\x00" in key else ("(documents.found -> %s)", [key])
 
 

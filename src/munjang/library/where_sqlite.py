@@ -9,7 +9,7 @@ import re
 import sqlite3
 from typing import TypeAlias
 
-from munjang.library.where import AllOf, AnyOf, Compare, Condition, Contains, IsNull, Like, Not, OneOf, Value, number_of
+from munjang.library.where import OWN_KEYS, AllOf, AnyOf, Compare, Condition, Contains, IsNull, Like, Not, OneOf, Value, number_of
 
 Bound: TypeAlias = tuple[str, list[str | int | float]]
 """An expression, and what stands in for its question marks."""
@@ -58,12 +58,27 @@ def _joined(word: str, conditions: tuple[Condition, ...]) -> Bound:
 
 
 def _value_of(key: str) -> Bound:
+    if key in OWN_KEYS:  # a key of the metadata goes first, even if it is null
+        kind, kind_values = _metadata_type(key)
+        found = "json_extract(documents.metadata, ?)"
+        return f"(CASE WHEN {kind} IS NULL THEN documents.{key} ELSE {found} END)", [*kind_values, f'$."{key}"']
     if _PLAIN_KEY.fullmatch(key):
         return "json_extract(documents.metadata, ?)", [f'$."{key}"']
     return "(SELECT value FROM json_each(documents.metadata) WHERE key = ?)", [key]
 
 
 def _type_of(key: str) -> Bound:
+    kind, values = _metadata_type(key)
+    return (f"coalesce({kind}, 'text')" if key in OWN_KEYS else kind), values
+
+
+def key_sql(key: str) -> Bound:
+    """Return the expression that is true for documents whose metadata have the key."""
+    kind, values = _metadata_type(key)
+    return f"({kind} IS NOT NULL)", values
+
+
+def _metadata_type(key: str) -> Bound:
     if _PLAIN_KEY.fullmatch(key):
         return "json_type(documents.metadata, ?)", [f'$."{key}"']
     return "(SELECT type FROM json_each(documents.metadata) WHERE key = ?)", [key]

@@ -29,6 +29,7 @@ from munjang.models.long_text import TruncationWarning
 from munjang.models.progress import Advance, progress_bar
 from munjang.models.registry import resolve_reranker
 from munjang.models.save import save_cross_folder
+from munjang.other_names import LOAD, PREDICT, RANK, explain_other_names
 from munjang.text.batching import plan_batches
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
 from munjang.text.validate_texts import validate_pairs, validate_text, validate_texts
@@ -88,6 +89,7 @@ class CrossEncoder:
         self.max_length = max_length
 
     @classmethod
+    @explain_other_names(LOAD)
     def load(
         cls, name: str | Path | None = None, *, compute: Compute = "float32", threads: int | None = None, max_length: int | None = None
     ) -> CrossEncoder:
@@ -123,6 +125,7 @@ class CrossEncoder:
         """A short name that changes whenever the scores would."""
         return fingerprint(self.folder, settings=f"cross {self.compute} {self.max_length}")
 
+    @explain_other_names(PREDICT)
     def predict(self, pairs: Sequence[tuple[str, str]], /, *, score: ScoreKind = "model", progress: bool = False) -> Vectors:
         """Return one score per pair, shape (n,), or one row of label scores per pair, shape (n, labels)."""
         scored = self.predict_with_report(pairs, score=score, progress=progress)
@@ -130,6 +133,7 @@ class CrossEncoder:
             self._warn_of_cut(len(scored.cut), len(scored.scores), in_python="predict_with_report says which")
         return scored.scores
 
+    @explain_other_names(PREDICT)
     def predict_with_report(self, pairs: Sequence[tuple[str, str]], /, *, score: ScoreKind = "model", progress: bool = False) -> Scored:
         """Score pairs and say which were cut; never warns."""
         listed = validate_pairs(pairs)
@@ -144,6 +148,7 @@ class CrossEncoder:
         scores = _activated(logits, self._activation(score))
         return Scored(scores[:, 0] if len(self.labels) == 1 else scores, cut)
 
+    @explain_other_names(RANK)
     def rank(
         self, query: str, documents: Sequence[str], /, *, k: int | None = None, budget_seconds: float | None = None, progress: bool = False
     ) -> Ranking:

@@ -89,7 +89,11 @@ def _inputs(backbone: Backbone) -> list[Input]:
 def _compare(model: SentenceEncoder, graph: bytes, compute: Compute) -> tuple[float, int]:
     """Run the graph on sample sentences and return the largest difference from the model at the same precision."""
     texts = [sample.text for sample in load_samples()[:: max(len(load_samples()) // PROBES, 1)]]
-    same = model if model.compute == compute else SentenceEncoder.load(model.folder.path, compute=compute, max_length=model.max_length)
+    same = (
+        model
+        if model.compute == compute
+        else SentenceEncoder.load(model.folder.path, compute=compute, pooling=model.pooling, max_length=model.max_length)
+    )
     ours = same.engine.vectors([ids[: model.max_length] for ids in model.tokenizer.encode(texts)])
     theirs = _run(graph, [ids[: model.max_length] for ids in model.tokenizer.encode(texts)], pad=model.tokenizer.pad_id)
     difference = float(np.abs(ours - theirs).max())

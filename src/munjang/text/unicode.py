@@ -57,10 +57,7 @@ def _clean_unicode(text: str, limits: Limits) -> str:
 
 def _check_size(size: int, text: str, limits: Limits) -> None:
     if size > limits.max_text_bytes:
-        raise TextError(
-            f"the text {shown(text, 30)} is {size:,} bytes, the limit is {limits.max_text_bytes:,}\n"
-            "  split the document, or raise max_text_bytes in munjang.toml"
-        )
+        raise TextError(f"the text {shown(text, 30)} is {size:,} bytes, the limit is {limits.max_text_bytes:,}\n  split the document")
 
 
 @lru_cache(maxsize=1)

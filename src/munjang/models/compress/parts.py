@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from munjang.engine.folder import ModelFolder, read_folder, require_sentence_encoder
-from munjang.engine.modules import Module, StaticModule, TransformerModule
+from munjang.engine.modules import Module, Pooling, StaticModule, TransformerModule
 from munjang.engine.weights import SINGLE, find_weights
 from munjang.engine.write_folder import write_json, write_modules
 from munjang.errors import FolderError
@@ -74,9 +74,9 @@ class ModelParts:
         return replace(self, folder=replace(self.folder, modules=modules))
 
 
-def read_parts(path: Path) -> ModelParts:
-    """Read a sentence encoder's folder."""
-    folder = read_folder(path)
+def read_parts(path: Path, *, pooling: Pooling | None = None) -> ModelParts:
+    """Read a sentence encoder's folder; `pooling` is for one that does not name it."""
+    folder = read_folder(path, pooling=pooling)
     require_sentence_encoder(folder)
     base = folder.base
     assert isinstance(base, TransformerModule | StaticModule)  # what read_folder promises

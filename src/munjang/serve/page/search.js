@@ -75,7 +75,7 @@ function show() {
   const items = answer.hits.map((hit, number) => hitItem(hit, { number: number + 1, best, steered: steer.get(hit.id), steer: turn, filter: narrow }));
   const found = t("search.found", { count: whole(answer.hits.length), milliseconds: Math.round(answer.milliseconds) });
   out.replaceChildren(make("p", { class: "quiet", role: "status" }, answer.hits.length ? found : t("search.nothing")),
-    ...(answer.query_truncated ? [note(t("search.cut"))] : []), make("ol", { class: "hits" }, items));
+    ...(answer.query_truncated ? [note(t("search.cut"))] : []), ...answer.warnings.map(each => note(each)), make("ol", { class: "hits" }, items));
 }
 
 function steered(id, kind) {

@@ -25,7 +25,7 @@ export default {
   "search.hybrid.help": "Hybrid: rank by meaning and by words (BM25), and join both",
   "search.rerank": "Re-rank",
   "search.rerank.help": "A cross-encoder reads the best 50 again, together with the query",
-  "search.rerank.none": "No cross-encoder is served; start the server with --rerank-model",
+  "search.rerank.none": "No cross-encoder is served; start the server with --reranker",
   "search.count": "Hits",
   "search.where": "Filter",
   "search.where.example": "subject = 'weather' and language = 'en'",

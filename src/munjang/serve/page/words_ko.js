@@ -25,7 +25,7 @@ export default {
   "search.hybrid.help": "하이브리드: 뜻의 순위와 낱말(BM25)의 순위를 합칩니다",
   "search.rerank": "다시 순위 매기기",
   "search.rerank.help": "크로스 인코더가 상위 50개를 질의와 함께 다시 읽습니다",
-  "search.rerank.none": "크로스 인코더가 없습니다. 서버를 --rerank-model과 함께 시작하세요",
+  "search.rerank.none": "크로스 인코더가 없습니다. 서버를 --reranker과 함께 시작하세요",
   "search.count": "개수",
   "search.where": "조건",
   "search.where.example": "subject = 'weather' and language = 'ko'",

@@ -49,7 +49,7 @@ class SearchRequest(OwnModel):
     query: str | None = None
     k: int = Field(default=10, ge=1, le=SERVE_LIMITS.max_hits)
     where: str | None = None
-    """A filter on metadata, such as: year >= 2020 and kind = 'a'."""
+    """A filter on metadata, id and text, such as: year >= 2020 and kind = 'a'."""
     hybrid: bool = False
     """Look for words as well as for meaning."""
     rerank: bool = False
@@ -62,6 +62,8 @@ class SearchRequest(OwnModel):
     min_score: float | None = None
     explain: bool = False
     budget_seconds: float | None = Field(default=None, ge=0, le=60)
+    strict: bool = False
+    """Refuse a filter that asks for a metadata key which no document has."""
 
 
 class UploadQuery(OwnModel):
@@ -171,6 +173,8 @@ class SearchOut(OwnModel):
     hits: list[HitOut]
     milliseconds: float
     query_truncated: bool
+    warnings: list[str] = Field(default_factory=list)
+    """Metadata keys of the filter that no document has, a sentence each."""
     rerank_unfinished: UnfinishedOut | None = None
     """Only where budget_seconds was up; what was not scored follows in its old order, with reranked false."""
 

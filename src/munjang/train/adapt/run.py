@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from munjang.engine.modules import Pooling
 from munjang.errors import InputError
 from munjang.models.registry import resolve
 from munjang.train.dev import DevSet, Scores, read_dev
@@ -19,7 +20,7 @@ from munjang.train.durable import write_file
 from munjang.train.examples import DataSource
 from munjang.train.finish import TrainResult
 from munjang.train.finish import run as train_recipe
-from munjang.train.load_folder import load_encoder
+from munjang.train.load_folder import EncoderOptions, load_encoder
 from munjang.train.progress import Progress
 from munjang.train.recipe import ModelRecipe, Recipe, StageRecipe
 from munjang.types import Language
@@ -41,6 +42,8 @@ class AdaptPlan:
     files: tuple[DataSource, ...]
     output: str
     model: str | None = None
+    pooling: Pooling | None = None
+    """For a model folder that does not name one."""
     method: Method = "tsdae"
     settings: Mapping[str, object] = field(default_factory=dict)
     extend_vocabulary: int | None = None
@@ -71,7 +74,9 @@ class AdaptPlan:
         )
         base = str(resolve(self.model).path)
         dropout = DROPOUTS.get(self.method) if self.dropout is None else self.dropout
-        model = ModelRecipe(base=base, max_length=self.max_length, dropout=dropout, extend_vocabulary=self.extend_vocabulary)
+        model = ModelRecipe(
+            base=base, pooling=self.pooling, max_length=self.max_length, dropout=dropout, extend_vocabulary=self.extend_vocabulary
+        )
         return Recipe(output=self.output, model=model, stages=(stage,), seed=self.seed, checkpoint_every=self.checkpoint_every)
 
 
@@ -111,7 +116,7 @@ def adapt_model(plan: AdaptPlan, *, resume: bool = False, progress: Progress | N
         raise InputError("no file of text to learn from")
     recipe = plan.recipe()
     devs = [read_dev(source, seed=plan.seed) for source in plan.dev]
-    before = _scores(devs, Path(recipe.model.base or ""))
+    before = _scores(devs, Path(recipe.model.base or ""), EncoderOptions(pooling=plan.pooling))
     result = train_recipe(recipe, resume=resume, progress=progress, language=language)
     if not result.is_first:
         return Adaptation(result, plan.method, ())
@@ -122,8 +127,8 @@ def adapt_model(plan: AdaptPlan, *, resume: bool = False, progress: Progress | N
     return made
 
 
-def _scores(devs: Sequence[DevSet], folder: Path) -> list[tuple[str, Scores]]:
+def _scores(devs: Sequence[DevSet], folder: Path, options: EncoderOptions | None = None) -> list[tuple[str, Scores]]:
     if not devs:
         return []
-    encoder = load_encoder(folder)
+    encoder = load_encoder(folder, options)
     return [(found.metric, found.scores) for found in (dev.score(encoder) for dev in devs)]
