@@ -10,7 +10,7 @@ import typer
 
 from munjang.cli.options import JsonOption, ModelOption, OutputOption, examples, new_app
 from munjang.cli.show import emit, note, print_facts, print_table
-from munjang.cli.similar import in_words, sentence
+from munjang.cli.similar import sentence
 from munjang.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def inspect(
 
     -o writes the tables, and for two sentences the heat map, as a page (.html).
     """
+    from munjang.models.expected_similarity import describe_expected, expect_similarity
     from munjang.models.inspect import compare_tokens, inspect_text
     from munjang.models.sentence_encoder import SentenceEncoder
 
@@ -56,7 +57,9 @@ def inspect(
     compared = compare_tokens(encoder, sentence(first), sentence(second))
     _warn_if_cut(compared.first)
     _warn_if_cut(compared.second)
-    _show_two(compared, encoder.name, output=output, as_json=as_json)
+    expected = expect_similarity(encoder, compared.first.text, compared.second.text, compared.score)
+    words = "" if expected is None else f" ({describe_expected(expected)})"
+    _show_two(compared, encoder.name, words=words, output=output, as_json=as_json)
 
 
 def _show_one(found: Inspection, model: str, *, output: Path | None, as_json: bool) -> None:
@@ -72,17 +75,17 @@ def _show_one(found: Inspection, model: str, *, output: Path | None, as_json: bo
         print_facts(vector_facts(found))
 
 
-def _show_two(compared: TokenComparison, model: str, *, output: Path | None, as_json: bool) -> None:
+def _show_two(compared: TokenComparison, model: str, *, words: str, output: Path | None, as_json: bool) -> None:
     from munjang.cli.heat import print_heat
     from munjang.cli.inspect_page import comparison_page
 
     if output is not None:
-        _write(output, comparison_page(compared, model=model))
+        _write(output, comparison_page(compared, model=model, words=words))
     if as_json:
         emit({"model": model, **comparison_json(compared)})
     elif output is None:
         rows, columns = ([token.text for token in one.tokens] for one in (compared.first, compared.second))
-        print(f"score {compared.score:.4f}  {in_words(compared.score)}\n")
+        print(f"score {compared.score:.4f}{words}\n")
         print("cosine of every token with every token")
         print_heat(compared.cosine_NM, rows, columns)
         print_table(("first", "second", "cosine", "adds to the score"), pair_rows(compared), right=("cosine", "adds to the score"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from munjang.cli.inspect import TOKEN_COLUMNS, layer_rows, pair_rows, sum_sentence, token_rows, vector_facts
-from munjang.cli.similar import in_words
 from munjang.models.inspect import Inspection, TokenComparison
 from munjang.report.heatmap import heatmap_svg
 from munjang.report.page import page, section, table, text, wide
@@ -16,7 +15,7 @@ def inspection_page(found: Inspection, *, model: str) -> str:
     return page(found.text, _about(found), lead=f"Model {model}", footer=FOOTER)
 
 
-def comparison_page(compared: TokenComparison, *, model: str) -> str:
+def comparison_page(compared: TokenComparison, *, model: str, words: str = "") -> str:
     """Return a page about two sentences, with the heat maps first."""
     rows, columns = ([token.text for token in one.tokens] for one in (compared.first, compared.second))
     cosine = heatmap_svg(compared.cosine_NM, rows, columns, title="Cosine of every token with every token")
@@ -28,7 +27,7 @@ def comparison_page(compared: TokenComparison, *, model: str) -> str:
     sections.append(section("The pairs that carry it", wide(pairs) + text(sum_sentence(compared))))
     for one in (compared.first, compared.second):
         sections += _about(one, prefix=f"{one.text}: ")
-    lead = f"{compared.first.text} · {compared.second.text} · score {compared.score:.4f}, {in_words(compared.score)} · model {model}"
+    lead = f"{compared.first.text} · {compared.second.text} · score {compared.score:.4f}{words} · model {model}"
     return page("Two sentences, token by token", sections, lead=lead, footer=FOOTER)
 
 
