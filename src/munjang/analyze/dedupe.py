@@ -18,6 +18,7 @@ from munjang.analyze.alike import same_rows
 from munjang.errors import UsageError
 from munjang.types import Ints, Vectors
 from munjang.vectors.similarity import as_rows, prepared
+from munjang.wording import brief_repr
 
 BLOCK = 1024
 """Rows that are looked at together."""
@@ -32,6 +33,7 @@ class Dropped:
     score: float
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Deduped:
     """What stays and what goes, both in order."""

@@ -23,6 +23,7 @@ from munjang.errors import UsageError
 from munjang.types import Ints, Vectors
 from munjang.vectors.similarity import as_rows, check_same_dimension, prepared, similarity
 from munjang.vectors.topk import top_k
+from munjang.wording import brief_repr
 
 Scoring = Literal["cosine", "margin"]
 
@@ -44,6 +45,7 @@ class Match:
     score: float
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Matched:
     """Who goes with whom."""

@@ -23,6 +23,7 @@ from munjang.analyze.alike import connected, same_rows, word_overlap, words_of
 from munjang.errors import UsageError
 from munjang.types import Ints, Vectors
 from munjang.vectors.similarity import as_rows, prepared
+from munjang.wording import brief_repr
 
 TILE = 2048
 """Rows and columns of scores held at once."""
@@ -62,10 +63,11 @@ class Pairs(Sequence[Pair]):
         return map(Pair._make, zip(self.a_P.tolist(), self.b_P.tolist(), self.score_P.tolist(), strict=True))
 
     def __repr__(self) -> str:
-        shown = ", ".join(map(repr, self[:3]))
-        return f"Pairs({shown}{f', … {len(self):,} in all' if len(self) > 3 else ''})"
+        shown = ", ".join(map(repr, self[:2]))
+        return f"Pairs({shown}{f', … {len(self):,} in all' if len(self) > 2 else ''})"
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Mined:
     """What was found in a collection."""

@@ -16,6 +16,7 @@ from munjang.engine.modules import Module, Pooling, PoolingModule, StaticModule,
 from munjang.engine.read_module import MODULES_FILE, is_size, read_module, refuse_remote_code, transformer_settings
 from munjang.errors import FolderError, UsageError, shown
 from munjang.types import Metric
+from munjang.wording import brief_repr
 
 SETTINGS_FILE = "config_sentence_transformers.json"
 
@@ -24,6 +25,7 @@ class AssumptionWarning(UserWarning):
     """Something about a model was assumed because its folder does not say it."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class ModelFolder:
     """What a model folder says about its model."""

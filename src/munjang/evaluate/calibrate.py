@@ -23,11 +23,13 @@ from munjang.evaluate.inputs import FloatArray, IntArray, binary, numbers, same_
 from munjang.evaluate.result import jsonable
 from munjang.limits import LIMITS
 from munjang.whole_file import write_whole
+from munjang.wording import brief_repr
 
 Method: TypeAlias = Literal["isotonic", "logistic"]
 _FORMAT = "munjang-calibration-1"
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Calibration:
     """A rising curve from score to probability, and the threshold of the best F1.
@@ -60,6 +62,7 @@ class Calibration:
         }
 
 
+@brief_repr
 @dataclass(frozen=True)
 class CalibrationReport:
     """A calibration, and how good it is on rows it has not seen (five folds)."""

@@ -17,11 +17,13 @@ from munjang.library.store import Change, Document, Entry, NewMetadata, Passage,
 from munjang.library.tuning import Tuning
 from munjang.library.words import passage_words
 from munjang.types import Encoder, Vectors
+from munjang.wording import brief_repr
 
 Progress = Callable[[int], None]
 """Is told how many more records are on disk."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class AddReport:
     """What became of the records."""

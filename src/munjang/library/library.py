@@ -13,7 +13,7 @@ from types import TracebackType
 
 import numpy as np
 
-from munjang.errors import UsageError
+from munjang.errors import UsageError, shown
 from munjang.library.adding import AddReport, Progress, add_documents, make_entries
 from munjang.library.fuse import Hybrid
 from munjang.library.hits import Hit
@@ -34,6 +34,7 @@ from munjang.text.korean import Analyser
 from munjang.text.rows import BadLines
 from munjang.text.unicode import clean
 from munjang.types import Encoder, Scorer
+from munjang.wording import name_facts, quote_place
 
 QUERY_CHARACTERS = 10_000
 """Characters of a query that are looked at for words."""
@@ -50,6 +51,10 @@ class Library:
         self.query_encoder = query_encoder or encoder
         self._tuning = tuning
         self._meaning = Meaning(store, folder, tuning)
+
+    def __repr__(self) -> str:
+        model = "no model" if self.encoder is None else f"model {shown(model_name(self.encoder), 40)}"
+        return name_facts("Library", [quote_place(self.store.name), model])  # no counts: a repr must not ask a server
 
     @classmethod
     def open(

@@ -32,6 +32,7 @@ from munjang.models.save import save_cross_folder
 from munjang.text.batching import plan_batches
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
 from munjang.types import Vectors
+from munjang.wording import brief_repr, count, name_facts, quote_place
 
 ScoreKind = Literal["model", "logits", "sigmoid", "softmax"]
 """What a score is: the model's own activation, the raw logit, or one of two activations by name."""
@@ -40,6 +41,7 @@ FEWEST_DOCUMENT_TOKENS = 8
 """A query is only cut so far that this much of a document can be read."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Scored:
     """Scores, and which pairs did not fit."""
@@ -49,6 +51,7 @@ class Scored:
     """Indices of the pairs whose second text lost its end (or whose first text alone was too long)."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Ranked:
     """One document of a ranking."""
@@ -58,6 +61,7 @@ class Ranked:
     text: str
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Ranking:
     """Documents, best first, and how far the scoring got."""
@@ -85,6 +89,10 @@ class CrossEncoder:
         self.name = name
         self.compute = compute
         self.max_length = max_length
+
+    def __repr__(self) -> str:
+        facts = [count(len(self.labels), "label"), self.compute, f"at most {count(self.max_length, 'token')}"]
+        return name_facts("CrossEncoder", [quote_place(self.name), *facts])
 
     @classmethod
     def load(

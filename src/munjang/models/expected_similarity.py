@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from munjang.errors import DamagedFile
 from munjang.limits import LIMITS
 from munjang.text.scripts import SCRIPTS
+from munjang.wording import count, name_facts
 
 if TYPE_CHECKING:
     from munjang.models.sentence_encoder import SentenceEncoder
@@ -47,7 +48,7 @@ class SimilarityCurve:
     points: tuple[tuple[float, float], ...]
 
     def __repr__(self) -> str:
-        return f"SimilarityCurve({self.languages}, {len(self.points)} points)"
+        return name_facts("SimilarityCurve", [self.languages, count(len(self.points), "point")])
 
     def expected(self, cosine: float) -> float:
         """Return the mean score of people at a cosine.

@@ -27,10 +27,12 @@ from munjang.models.long_text import fit
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.types import Floats, Vectors
 from munjang.vectors.similarity import similarity
+from munjang.wording import brief_repr
 
 Exact = NDArray[np.float64]
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Token:
     """One token as the model gets it."""
@@ -48,6 +50,7 @@ class Token:
     """Whether it counts in the sentence vector."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Layer:
     """One layer's output."""
@@ -58,6 +61,7 @@ class Layer:
     """The mean length of its rows; None where only the shape is known."""
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class Inspection:
     """Everything between a sentence and its vector."""
@@ -87,6 +91,7 @@ class TokenPair:
     contribution: float | None
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class TokenComparison:
     """Two sentences, token by token."""

@@ -35,6 +35,7 @@ from munjang.models.save import save_folder
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
 from munjang.types import Floats, Precision
 from munjang.vectors.similarity import similarity, similarity_pairwise
+from munjang.wording import count, name_facts, quote_place
 
 
 class SentenceEncoder:
@@ -84,6 +85,11 @@ class SentenceEncoder:
         check_vocabulary(folder, tokenizer, engine.vocabulary_size)
         limit = token_limit(folder, tokenizer, positions=engine.max_tokens, asked=max_length)
         return cls(folder, tokenizer, engine, name=found.name, compute=compute, max_length=limit)
+
+    def __repr__(self) -> str:
+        limit = "no limit of tokens" if self.max_length is None else f"at most {count(self.max_length, 'token')}"
+        size = [count(self.dimension, "dimension"), count(self.engine.layers, "layer")]
+        return name_facts("SentenceEncoder", [quote_place(self.name), *size, self.compute, limit])
 
     @property
     def dimension(self) -> int:

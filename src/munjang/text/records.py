@@ -13,11 +13,13 @@ from typing import Any
 
 from munjang.errors import InputError, shown
 from munjang.text.rows import BadLines, Row
+from munjang.wording import brief_repr
 
 TEXT_COLUMNS = ("text", "sentence", "content", "contents", "document", "body", "문장", "본문", "내용", "텍스트", "title", "제목")
 ID_COLUMNS = ("id", "_id", "doc_id", "guid")
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Record:
     """One text of a file."""

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from munjang.wording import brief_repr
+
 
 @dataclass(frozen=True)
 class StepEntry:
@@ -18,6 +20,7 @@ class StepEntry:
     rate: float
 
 
+@brief_repr
 @dataclass(frozen=True)
 class DevEntry:
     """One evaluation; `metric` is the score that decides what is best."""
@@ -29,6 +32,7 @@ class DevEntry:
     scores: dict[str, float] = field(default_factory=dict)
 
 
+@brief_repr
 @dataclass(frozen=True)
 class FinalEntry:
     """What the weights that a stage kept, those of `step`, score on its test file `test`."""
@@ -40,6 +44,7 @@ class FinalEntry:
     scores: dict[str, float]
 
 
+@brief_repr
 @dataclass
 class TrainingLog:
     """Steps, evaluations and test scores in order."""
