@@ -12,6 +12,7 @@ from munjang.cli.options import JsonOption, ModelOption, OutputOption, examples,
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.cli.similar import sentence
 from munjang.errors import UsageError
+from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.models.inspect import Inspection, TokenComparison
@@ -122,7 +123,7 @@ def vector_facts(found: Inspection) -> list[tuple[str, str]]:
     import numpy as np
 
     numbers = ", ".join(f"{value:.4f}" for value in found.vector[:FIRST_NUMBERS])
-    return [("vector", f"{len(found.vector)} numbers, norm {np.linalg.norm(found.vector):.4f}"), ("begins", f"{numbers}, …")]
+    return [("vector", f"{count(len(found.vector), 'number')}, norm {np.linalg.norm(found.vector):.4f}"), ("begins", f"{numbers}, …")]
 
 
 def pair_rows(compared: TokenComparison) -> list[tuple[str, ...]]:
@@ -145,7 +146,7 @@ def sum_sentence(compared: TokenComparison) -> str:
     if compared.contribution_NM is None:
         return "This model's vector is no weighted sum of its tokens, so the score cannot be split exactly; best partners are shown."
     total = compared.contribution_NM.sum()
-    return f"All {compared.contribution_NM.size:,} pairs together add up to {total:.4f}, the score."
+    return f"All {count(compared.contribution_NM.size, 'pair')} together add up to {total:.4f}, the score."
 
 
 def inspection_json(found: Inspection) -> dict[str, Any]:
@@ -174,7 +175,8 @@ def comparison_json(compared: TokenComparison) -> dict[str, Any]:
 
 def _warn_if_cut(found: Inspection) -> None:
     if found.was_cut:
-        note(f"the text has {found.tokens_before_cut:,} tokens, the model's limit is {len(found.tokens):,}; only the beginning is shown")
+        said = f"the text has {count(found.tokens_before_cut, 'token')}, the model's limit is {len(found.tokens):,}"
+        note(f"{said}; only the beginning is shown")
 
 
 def _write(output: Path, html: str) -> None:

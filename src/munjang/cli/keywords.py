@@ -26,6 +26,7 @@ from munjang.cli.row_files import Columns, TextRow, check_rows_output, write_row
 from munjang.cli.show import console, emit, one_line, print_facts, print_table
 from munjang.cli.text_options import AnalyserOption, UserWordOption
 from munjang.errors import UsageError
+from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.analyze.keywords import Keyword
@@ -102,7 +103,8 @@ def keywords(
     if highlight:
         _print_marked(found)
     elif output is None and html is None:
-        print_table(["row", "keywords"], ([row.name(), ", ".join(f"{w.text} {w.score:.2f}" for w in words)] for row, words in found))
+        lines = ([row.name(), ", ".join(f"{w.text} {w.score:.2f}" for w in words) or "no keywords"] for row, words in found)
+        print_table(["row", "keywords"], lines, empty="no texts to find keywords in")
     different = {word.text for _, words in found for word in words}
     written = [("written to", str(path)) for path in (output, html) if path is not None]
     print_facts([("texts", f"{len(rows):,}"), ("keywords", f"{len(different):,}"), *written])
@@ -122,7 +124,7 @@ def _write(found: Found, output: Path | None, html: Path | None) -> None:
         from munjang.whole_file import write_whole
 
         marked = [Marked(row.name(), clean(row.text), [(word.text, word.score) for word in words], _places(words)) for row, words in found]
-        write_whole(html, keywords_page(marked, title="Keywords", lead=f"{len(found):,} texts"))
+        write_whole(html, keywords_page(marked, title="Keywords", lead=count(len(found), "text")))
 
 
 def _places(words: Sequence[Keyword]) -> list[tuple[int, int, float]]:

@@ -25,6 +25,7 @@ from munjang.cli.row_files import Columns, TextRow
 from munjang.cli.show import emit, print_facts
 from munjang.cli.text_options import AnalyserOption, UserWordOption
 from munjang.errors import InputError, UsageError, shown
+from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.analyze.clusters import ClusterOptions
@@ -96,7 +97,7 @@ def draw(
         groups = [_value(row.values.get(colour)) for row in rows]
     points = [MapPoint(row.name(), clean(row.text), group) for row, group in zip(rows, groups, strict=True)]
     heading = title or ("Map" if file == "-" else Path(file).name)
-    lead = f"{len(rows):,} texts, coloured by {'cluster' if colour is None else colour}"
+    lead = f"{count(len(rows), 'text')}, coloured by {'cluster' if colour is None else colour}"
     write_whole(output, map_page(lay_out(vectors, method=layout, seed=seed), points, title=heading, lead=lead))
     found = len({group for group in groups if group is not None})
     if as_json:

@@ -185,7 +185,7 @@ def _write(scores_NM: Floats, rows: list[str], columns: list[str], output: Path,
     from munjang.report.page import page, section, wide
     from munjang.whole_file import whole_file, write_whole
 
-    title = f"Similarity of {len(rows)} x {len(columns)} texts"
+    title = f"Similarity of {len(rows)} x {len(columns):,} texts"
     suffix = output.suffix.lower()
     if suffix == ".npy":
         import numpy as np

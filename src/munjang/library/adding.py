@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from munjang.errors import InputError, shown
+from munjang.library.content_ids import give_ids
 from munjang.library.fitting import fitting_passages
 from munjang.library.store import Change, Document, Entry, NewMetadata, Passage, Settings, Store
 from munjang.library.tuning import Tuning
@@ -58,8 +59,8 @@ def add_documents(
     settings = store.settings()
     report = AddReport()
     start = time.perf_counter()
-    for batch in _batches(documents, tuning):
-        known = store.get([document.id for document in batch])
+    for waiting in _batches(documents, tuning):
+        batch, known = give_ids(waiting, store)
         if must_exist:
             _refuse_new(batch, known, store.name)
         latest = {document.id: document for document in batch}

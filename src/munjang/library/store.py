@@ -34,6 +34,7 @@ class Document:
     """One document as it was handed in."""
 
     id: str
+    """Empty only on the way into a library, where it is made of the text."""
     text: str
     metadata: Metadata
     content_hash: str

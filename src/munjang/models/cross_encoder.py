@@ -32,7 +32,7 @@ from munjang.models.save import save_cross_folder
 from munjang.text.batching import plan_batches
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
 from munjang.types import Vectors
-from munjang.wording import brief_repr, count, name_facts, quote_place
+from munjang.wording import brief_repr, count, name_facts, plural, quote_place
 
 ScoreKind = Literal["model", "logits", "sigmoid", "softmax"]
 """What a score is: the model's own activation, the raw logit, or one of two activations by name."""
@@ -160,7 +160,7 @@ class CrossEncoder:
         behind in their old order with the score NaN, and `scored` says how many were reached. `k` cuts the answer, not the scoring.
         """
         if len(self.labels) != 1:
-            raise UsageError(f"{self.name}: has {len(self.labels)} labels; ranking needs a model with one score")
+            raise UsageError(f"{self.name}: has {count(len(self.labels), 'label')}; ranking needs a model with one score")
         if isinstance(documents, str):
             raise UsageError("documents is one text, expected a list of texts")
         if k is not None and (not hasattr(k, "__index__") or k < 1):
@@ -187,7 +187,7 @@ class CrossEncoder:
         save_cross_folder(self.folder, self.tokenizer, Path(path), max_length=self.max_length, activation=self.engine.head.activation)
 
     def _warn_of_cut(self, cut: int, seen: int, *, in_python: str) -> None:
-        fact = f"{cut:,} of {seen:,} pairs are longer than {self.max_length} tokens; they were not read to their end"
+        fact = f"{cut:,} of {count(seen, 'pair')} {plural(cut, 'is')} longer than {self.max_length} tokens; they were not read to their end"
         warnings.warn(TruncationWarning(fact, in_python=in_python), stacklevel=3)
 
     def _activation(self, score: ScoreKind) -> Activation | Literal["softmax"]:

@@ -114,7 +114,7 @@ def read_curves(folder: Path) -> tuple[SimilarityCurve, ...]:
     if not file.is_file():
         return ()
     if file.stat().st_size > LIMITS.max_config_bytes:
-        raise DamagedFile(f"{folder.name}/{FILE}: {file.stat().st_size:,} bytes, the limit is {LIMITS.max_config_bytes:,}")
+        raise DamagedFile(f"{folder.name}/{FILE}: {count(file.stat().st_size, 'byte')}, the limit is {LIMITS.max_config_bytes:,}")
     try:
         return _curves(json.loads(file.read_text(encoding="utf-8")))
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
