@@ -86,7 +86,7 @@ def test_the_page_about_pairs_runs(munjang: Callable[..., Any], minilm: str, tmp
     blocks = re.findall(r"^```(\w+)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     monkeypatch.chdir(tmp_path)
     files = [code for kind, code in blocks if kind in ("csv", "text")]
-    for name, code in zip(("questions.csv", "ours.txt", "theirs.txt", "labelled.csv"), files, strict=True):
+    for name, code in zip(("questions.csv", "ours.txt", "theirs.txt", "products.csv", "catalogue.csv", "labelled.csv"), files, strict=True):
         (tmp_path / name).write_text(code, encoding="utf-8")
     for line in (line for kind, code in blocks if kind == "sh" for line in code.splitlines()):
         outcome = munjang(*shlex.split(line)[1:], "--model", minilm)

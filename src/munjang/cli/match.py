@@ -35,7 +35,7 @@ app = new_app()
 @app.command(
     epilog=examples(
         "munjang match ours.csv theirs.csv --one-to-one --threshold 0.7",
-        "munjang match our-products.csv their-products.csv --one-to-one --numbers --threshold 0.6",
+        "munjang match our-products.csv their-products.csv --one-to-one --numbers --threshold 0.75",
         "munjang match ours.csv theirs.db --calibrate labelled.csv",
         "munjang match korean.txt english.txt --margin --one-to-one --threshold 1.05 -o bitext.tsv",
     )
