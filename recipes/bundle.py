@@ -1,6 +1,7 @@
 """A finished model folder → the package: float16 weights, no training leftovers, our own card, and the SHA-256 of every file.
 
 python recipes/bundle.py runs/ko-en-small/student ko-en-small
+python recipes/bundle.py --hashes                                   only the hashes, after a file of a bundled model has changed
 """
 
 from __future__ import annotations
@@ -25,10 +26,16 @@ LARGEST = 60_000_000
 def main() -> None:
     """Copy, halve, hash."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("name")
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("name", nargs="?")
+    parser.add_argument("--hashes", action="store_true", help="write the hashes of the bundled models again, and nothing else")
     parser.add_argument("--rerank-share", type=float, help="the say that a re-ranker asks for beside a first ranking")
     chosen = parser.parse_args()
+    if chosen.hashes:
+        write_hashes()
+        return
+    if chosen.name is None:
+        parser.error("expected a model's folder and the name it gets in the package")
     target = BUNDLED / chosen.name
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(chosen.folder, target, ignore=shutil.ignore_patterns(*LEFT_OUT))

@@ -122,3 +122,11 @@ def test_pairs_are_a_sequence_whatever_way_they_are_looked_at() -> None:
     assert found[1:4] == tuple(whole[1:4])
     assert repr(whole[0]) in repr(found)
     assert f"{len(found):,} in all" in repr(found)
+
+
+@pytest.mark.parametrize("tile", [1, 2, 3, 1_000])
+def test_the_words_of_the_right_rows_are_compared_whatever_the_tile(tile):
+    texts = ["one two three", "four five six", "one two three four", "seven eight"]
+    vectors = [[1.0, 0.0], [1.0, 0.01], [1.0, 0.02], [1.0, 0.03]]
+    found = mine(vectors, texts=texts, max_overlap=0.3, tile=tile)
+    assert {(pair.a, pair.b) for pair in found.pairs} == {(0, 1), (0, 3), (1, 2), (1, 3), (2, 3)}

@@ -68,3 +68,20 @@ def test_more_than_two_columns_are_refused(call: Callable[..., Any]) -> None:
     outcome = call("--text-column", "other")
     assert outcome.code == 2
     assert "--text-column: found 3 names, expected one or two" in outcome.err
+
+
+def test_numbers_keep_other_products_apart(munjang: Callable[..., Any], tmp_path: Path) -> None:
+    ours, theirs = tmp_path / "ours.txt", tmp_path / "theirs.txt"
+    ours.write_text("아이폰 13\n쌀 1kg\n", encoding="utf-8")
+    theirs.write_text("아이폰 13 프로\niPhone 13 smartphone\n쌀 500g\nrice 1000 g\n", encoding="utf-8")
+    without = munjang("match", ours, theirs, "--json").json["matches"]
+    found = munjang("match", ours, theirs, "--numbers", "--json").json["matches"]
+    assert [pair["right"]["text"] for pair in without] == ["아이폰 13 프로", "쌀 500g"]
+    assert [pair["right"]["text"] for pair in found] == ["iPhone 13 smartphone", "rice 1000 g"]
+
+
+def test_no_matches_are_said_in_words(munjang: Callable[..., Any], tiny_bert_folder: Path, texts_file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("dog\n", encoding="utf-8")
+    outcome = munjang("match", texts_file, other, "--threshold", "0.999", "--model", tiny_bert_folder)
+    assert outcome.out.splitlines()[0] == "no matches above 0.999"

@@ -86,7 +86,7 @@ def test_the_page_about_pairs_runs(munjang: Callable[..., Any], minilm: str, tmp
     blocks = re.findall(r"^```(\w+)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     monkeypatch.chdir(tmp_path)
     files = [code for kind, code in blocks if kind in ("csv", "text")]
-    for name, code in zip(("questions.csv", "ours.txt", "theirs.txt", "labelled.csv"), files, strict=True):
+    for name, code in zip(("questions.csv", "ours.txt", "theirs.txt", "products.csv", "catalogue.csv", "labelled.csv"), files, strict=True):
         (tmp_path / name).write_text(code, encoding="utf-8")
     for line in (line for kind, code in blocks if kind == "sh" for line in code.splitlines()):
         outcome = munjang(*shlex.split(line)[1:], "--model", minilm)
@@ -104,3 +104,29 @@ def test_groups_are_shown_or_written_with_their_numbers(call: Callable[..., Any]
     assert "the rain" not in written.out
     with (tmp_path / "groups.csv").open(encoding="utf-8") as handle:
         assert [(row["group"], row["id"]) for row in csv.DictReader(handle)] == [("1", "x"), ("1", "z")]
+
+
+def test_pairs_whose_numbers_differ_are_left_out(munjang: Callable[..., Any], tmp_path: Path) -> None:
+    file = tmp_path / "products.txt"
+    file.write_text("갤럭시 S23 128GB\n갤럭시 S23 256GB\n갤럭시 S23 128 GB 자급제\n", encoding="utf-8")
+    texts = [(pair["a"]["text"], pair["b"]["text"]) for pair in munjang("pairs", file, "--numbers", "--json").json["pairs"]]
+    assert texts == [("갤럭시 S23 128GB", "갤럭시 S23 128 GB 자급제")]
+    assert len(munjang("pairs", file, "--json").json["pairs"]) == 3
+
+
+def test_numbers_do_not_go_with_dedupe(munjang: Callable[..., Any], texts_file: Path) -> None:
+    outcome = munjang("pairs", texts_file, "--dedupe", "--numbers")
+    assert outcome.code == 2
+    assert "--numbers" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [((), "no pairs above 0.999"), (("--groups",), "no groups: no pairs above 0.999"), (("--dedupe",), "no near-duplicates above 0.999")],
+)
+def test_nothing_found_is_said_in_words(
+    munjang: Callable[..., Any], tiny_bert_folder: Path, texts_file: Path, options: tuple[str, ...], said: str
+) -> None:
+    outcome = munjang("pairs", texts_file, *options, "--threshold", "0.999", "--model", tiny_bert_folder)
+    assert outcome.out.splitlines()[0] == said
+    assert "─" not in outcome.out

@@ -19,9 +19,69 @@ def test_two_sentences_get_the_cosine_of_their_vectors(munjang: Callable[..., An
     assert outcome.json == {"score": pytest.approx(cosine, abs=5e-6)}
 
 
-def test_a_sentence_is_nearly_the_same_as_itself(munjang: Callable[..., Any], tiny_bert_folder: Path) -> None:
+def test_a_model_without_measured_curves_shows_only_the_number(munjang: Callable[..., Any], tiny_bert_folder: Path) -> None:
     outcome = munjang("similar", "-", "the rain", "--model", tiny_bert_folder, stdin="the rain\n")
-    assert outcome.out == "1.00  nearly the same\n"
+    assert outcome.out == "1.00\n"
+
+
+@pytest.mark.parametrize("compute", ["float32", "int8"])
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("비가 온다", "주가가 폭락했다"),
+        ("It is raining", "The stock market crashed"),
+        ("비가 온다", "The stock market crashed"),
+        ("It is raining", "주가가 폭락했다"),
+    ],
+)
+def test_rain_and_a_stock_crash_are_not_similar(munjang: Callable[..., Any], a: str, b: str, compute: str) -> None:
+    answer = munjang("similar", a, b, "--compute", compute, "--json").json
+    assert answer["words"] == "not similar"
+    assert 0 <= answer["expected"] < 1.5
+    assert munjang("similar", a, b, "--compute", compute).out == f"{answer['score']:.2f} (not similar)\n"
+
+
+def test_the_same_said_differently_is_very_similar(munjang: Callable[..., Any]) -> None:
+    assert munjang("similar", "비가 온다", "비가 내린다").out == "0.95 (very similar)\n"
+    assert munjang("similar", "A man is playing guitar", "A man plays the guitar").out == "0.99 (nearly the same)\n"
+
+
+def test_texts_in_other_alphabets_get_only_the_number(munjang: Callable[..., Any]) -> None:
+    assert set(munjang("similar", "雨が降っている", "It is raining", "--json").json) == {"score"}
+
+
+@pytest.fixture
+def own_calibration(munjang: Callable[..., Any], tiny_bert_folder: Path, tmp_path: Path) -> Path:
+    labelled = tmp_path / "pairs.csv"
+    same = [f"the rain {word},the rain {word},1" for word in ("cat", "dog", "sun", "snow", "book")]
+    different = [f"the {word},{other},0" for word, other in zip(("cat", "dog", "sun"), ("비가 온다", "겨울", "train of"), strict=True)]
+    different += ["winter,coffee is,0", "눈이 온다,river,0"]
+    labelled.write_text("\n".join(["sentence1,sentence2,label", *same, *different]) + "\n", encoding="utf-8")
+    target = tmp_path / "calibration.json"
+    outcome = munjang("calibrate", labelled, "--method", "logistic", "--model", tiny_bert_folder, "-o", target)
+    assert outcome.code == 0, outcome.err
+    return target
+
+
+def test_the_users_own_calibration_says_a_probability(munjang: Callable[..., Any], tiny_bert_folder: Path, own_calibration: Path) -> None:
+    options = ("--model", tiny_bert_folder, "--calibration", own_calibration)
+    probability = munjang("similar", "the rain", "the rain", *options, "--json").json["probability"]
+    assert 0.5 < probability <= 1
+    assert munjang("similar", "the rain", "the rain", *options).out == f"1.00 (the same with probability {probability:.2f})\n"
+
+
+def test_a_calibration_of_another_model_is_refused(munjang: Callable[..., Any], own_calibration: Path) -> None:
+    outcome = munjang("similar", "the rain", "the rain", "--calibration", own_calibration)
+    assert outcome.code == 2
+    assert "measured with" in outcome.err
+    assert "munjang calibrate" in outcome.err
+
+
+def test_a_calibration_goes_with_two_sentences_and_their_cosine(
+    munjang: Callable[..., Any], texts_file: Path, own_calibration: Path
+) -> None:
+    assert munjang("similar", "--matrix", texts_file, "--calibration", own_calibration).code == 2
+    assert munjang("similar", "a", "b", "--metric", "dot", "--calibration", own_calibration).code == 2
 
 
 def test_a_cut_is_said_with_the_commands_option(munjang: Callable[..., Any], tiny_bert_folder: Path) -> None:

@@ -50,6 +50,13 @@ def test_pairs_are_those_of_mine(server: Running, vectors: np.ndarray) -> None:
     assert found["cut"] is True
 
 
+def test_pairs_whose_numbers_differ_are_left_out_if_asked(server: Running) -> None:
+    texts = ["the cat 128GB", "the cat 256GB", "the cat 128 GB"]
+    asked = {"texts": texts, "threshold": 0.1}
+    assert len(server.post("/api/pairs", asked).json["pairs"]) == 3
+    assert [(pair["a"], pair["b"]) for pair in server.post("/api/pairs", {**asked, "numbers": True}).json["pairs"]] == [(0, 2)]
+
+
 def test_clusters_and_map_are_those_of_the_functions(server: Running, vectors: np.ndarray) -> None:
     pytest.importorskip("sklearn", reason="the extra topics is not installed")
     body: dict[str, Any] = {"texts": TEXTS, "k": 4}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,15 @@ OWNER: dict[str, str | int] = {"what": "unit vectors", "uuid": "abc", "dimension
 def digest(*values: Any) -> str:
     made = hashlib.sha256()
     for value in values:
-        made.update(value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
+        made.update(value.tobytes() if isinstance(value, np.ndarray) else repr(_plain(value)).encode())
     return made.hexdigest()[:16]
+
+
+def _plain(value: Any) -> Any:
+    """Return all that an object holds; the repr of our own objects is clipped."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return [_plain(each) for each in value] if isinstance(value, tuple | list) else value
 
 
 def look_model(folder: Path) -> str:

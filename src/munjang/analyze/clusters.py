@@ -25,6 +25,7 @@ from munjang.analyze.communities import communities, labels_of
 from munjang.errors import MissingExtra, UsageError, shown
 from munjang.types import Ints, Vectors
 from munjang.vectors.similarity import as_rows
+from munjang.wording import count, name_facts
 
 Method: TypeAlias = Literal["kmeans", "agglomerative", "communities", "hdbscan"]
 
@@ -63,6 +64,10 @@ class Clustering:
 
     labels_N: Ints
     silhouette: float | None
+
+    def __repr__(self) -> str:
+        made = [count(len(self.sizes), "cluster"), count(len(self.labels_N), "row"), f"{self.outliers:,} without a cluster"]
+        return name_facts("Clustering", made if self.silhouette is None else [*made, f"silhouette {self.silhouette:.3f}"])
 
     @property
     def sizes(self) -> dict[int, int]:

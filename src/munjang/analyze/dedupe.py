@@ -19,6 +19,7 @@ from munjang.errors import UsageError
 from munjang.text.validate_texts import validate_texts
 from munjang.types import Ints, Vectors
 from munjang.vectors.similarity import as_rows, prepared
+from munjang.wording import brief_repr
 
 BLOCK = 1024
 """Rows that are looked at together."""
@@ -33,6 +34,7 @@ class Dropped:
     score: float
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Deduped:
     """What stays and what goes, both in order."""

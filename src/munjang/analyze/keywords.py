@@ -23,11 +23,13 @@ from munjang.text.unicode import clean
 from munjang.text.validate_texts import validate_texts
 from munjang.types import Encoder, Vectors, check_encoder
 from munjang.vectors.similarity import as_rows, normalize
+from munjang.wording import brief_repr
 
 TEXT_WEIGHT = 3.0
 """How much a text counts against the seed words when both are mixed."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Keyword:
     """A phrase that stands in the text, how close it is to the text, and where it stands: clean(text)[start:end]."""

@@ -12,17 +12,21 @@ Shapes: N rows on the left, M on the right, D dimensions, K neighbours, P candid
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from munjang.analyze.assign import assign, assign_greedily
+from munjang.analyze.numbers import contradict, read_numbers
 from munjang.errors import UsageError
 from munjang.types import Ints, Vectors
 from munjang.vectors.similarity import as_rows, check_same_dimension, prepared, similarity
 from munjang.vectors.topk import top_k
+from munjang.wording import brief_repr
 
 Scoring = Literal["cosine", "margin"]
 
@@ -44,6 +48,7 @@ class Match:
     score: float
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Matched:
     """Who goes with whom."""
@@ -64,11 +69,13 @@ def match(
     scoring: Scoring = "cosine",
     threshold: float | None = None,
     neighbours: int = 4,
+    numbers_of: tuple[Sequence[str], Sequence[str]] | None = None,
 ) -> Matched:
     """Return the best counterpart on the right for rows on the left.
 
     Pairs below the threshold are left out, and in a one-to-one matching no pair above it is given up for one below. `neighbours` are
-    those whose average a margin is measured by.
+    those whose average a margin is measured by. `numbers_of` are the texts of both sides: rows whose numbers, units, model codes or
+    variants contradict each other (`numbers_differ`) never go together, and each row takes the best of the others.
 
     >>> match([[1, 0], [0, 1]], [[0, 1], [1, 0]]).matches[0].right
     1
@@ -78,16 +85,17 @@ def match(
         check_same_dimension(left_ND, right_MD, "left", "right")
     if scoring not in ("cosine", "margin") or neighbours < 1:
         raise UsageError(f"scoring is {scoring!r} and neighbours is {neighbours}; expected cosine or margin, and at least 1 neighbour")
+    allowed = None if numbers_of is None else _Allowed(*numbers_of, len(left_ND), len(right_MD))
     if not len(left_ND) or not len(right_MD):
         return _matched(np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=np.float32), len(left_ND), len(right_MD), exact=True)
     means = _Means.of(left_ND, right_MD, neighbours) if scoring == "margin" else None
     exact = not one_to_one or len(left_ND) * len(right_MD) <= ASSIGNED_CELLS
     if not one_to_one:
-        pairs_P2, scores_P = _each_its_best(left_ND, right_MD, means)
+        pairs_P2, scores_P = _each_its_best(left_ND, right_MD, means, allowed)
     elif exact:
-        pairs_P2, scores_P = _best_assignment(left_ND, right_MD, means, threshold)
+        pairs_P2, scores_P = _best_assignment(left_ND, right_MD, means, threshold, allowed)
     else:
-        pairs_P2, scores_P = _best_first(left_ND, right_MD, means)
+        pairs_P2, scores_P = _best_first(left_ND, right_MD, means, allowed)
     if threshold is not None:
         kept = scores_P >= np.float32(threshold)
         pairs_P2, scores_P = pairs_P2[kept], scores_P[kept]
@@ -113,38 +121,76 @@ class _Means:
         return np.asarray(cosines / np.maximum(left_mean + self.right_M[right], _SMALLEST_MEAN), dtype=np.float32)
 
 
-def _each_its_best(left_ND: Vectors, right_MD: Vectors, means: _Means | None) -> tuple[Ints, Vectors]:
-    left_P, right_P, scores_P = _candidates(left_ND, right_MD, means, 1 if means is None else CANDIDATES)
-    order = np.lexsort((right_P, -scores_P, left_P))
-    _, first = np.unique(left_P[order], return_index=True)
-    chosen = order[first]
-    return np.stack([left_P[chosen], right_P[chosen]], axis=1), scores_P[chosen]
+class _Allowed:
+    """Says which pairs of rows may go together: those whose texts do not contradict each other in their numbers."""
+
+    def __init__(self, left: Sequence[str], right: Sequence[str], n: int, m: int) -> None:
+        if (len(left), len(right)) != (n, m):
+            raise UsageError(f"numbers_of: found {len(left):,} and {len(right):,} texts for {n:,} and {m:,} vectors; expected one for each")
+        self.left, self.right = ([read_numbers(text) for text in texts] for texts in (left, right))
+        self._contradict = cache(contradict)
+
+    def pairs(self, left_P: Ints, right_P: Ints) -> NDArray[np.bool_]:
+        """Return for each pair whether it may be."""
+        places = zip(left_P.tolist(), right_P.tolist(), strict=True)
+        return np.array([not self._contradict(self.left[a], self.right[b]) for a, b in places], dtype=bool)
+
+    def grid(self) -> NDArray[np.bool_]:
+        """Return it for all pairs, shape (n, m)."""
+        left_P, right_P = np.divmod(np.arange(len(self.left) * len(self.right)), len(self.right))
+        return self.pairs(left_P, right_P).reshape(len(self.left), len(self.right))
 
 
-def _best_assignment(left_ND: Vectors, right_MD: Vectors, means: _Means | None, threshold: float | None) -> tuple[Ints, Vectors]:
+def _each_its_best(left_ND: Vectors, right_MD: Vectors, means: _Means | None, allowed: _Allowed | None) -> tuple[Ints, Vectors]:
+    k = 1 if means is None and allowed is None else CANDIDATES
+    rows = np.arange(len(left_ND))
+    found: list[tuple[Ints, Vectors]] = []
+    while len(rows):
+        left_P, right_P, scores_P = _candidates(left_ND, right_MD, means, k, rows)
+        if allowed is not None:
+            may_P = allowed.pairs(left_P, right_P)
+            left_P, right_P, scores_P = left_P[may_P], right_P[may_P], scores_P[may_P]
+        order = np.lexsort((right_P, -scores_P, left_P))
+        settled, first = np.unique(left_P[order], return_index=True)
+        chosen = order[first]
+        found.append((np.stack([left_P[chosen], right_P[chosen]], axis=1), scores_P[chosen]))
+        # A row whose nearest all contradict it looks further, until there are no more.
+        rows, k = np.setdiff1d(rows, settled) if k < len(right_MD) else rows[:0], k * 8
+    return np.concatenate([pairs for pairs, _ in found]), np.concatenate([scores for _, scores in found])
+
+
+def _best_assignment(
+    left_ND: Vectors, right_MD: Vectors, means: _Means | None, threshold: float | None, allowed: _Allowed | None
+) -> tuple[Ints, Vectors]:
     scores_NM = similarity(left_ND, right_MD)
     if means is not None:
         scores_NM = means.margins(scores_NM, slice(None), slice(None))
-    # A pair below the threshold is worth as much as none.
-    worth_NM = scores_NM if threshold is None else np.where(scores_NM >= np.float32(threshold), scores_NM, np.float32(threshold))
-    rows, columns = assign(worth_NM)
-    return np.stack([rows, columns], axis=1), scores_NM[rows, columns]
+    may_NM = np.ones(scores_NM.shape, dtype=bool) if allowed is None else allowed.grid()
+    # A pair below the threshold, or one that may not be, is worth as much as none.
+    none = scores_NM.min() if threshold is None else np.float32(threshold)
+    rows, columns = assign(np.where(may_NM & (scores_NM >= none), scores_NM, none))
+    kept = may_NM[rows, columns]
+    return np.stack([rows[kept], columns[kept]], axis=1), scores_NM[rows[kept], columns[kept]]
 
 
-def _best_first(left_ND: Vectors, right_MD: Vectors, means: _Means | None) -> tuple[Ints, Vectors]:
+def _best_first(left_ND: Vectors, right_MD: Vectors, means: _Means | None, allowed: _Allowed | None) -> tuple[Ints, Vectors]:
     turned = None if means is None else _Means(means.right_M, means.left_N)
     left_P, right_P, scores_P = _candidates(left_ND, right_MD, means, CANDIDATES)
     more_right, more_left, more_scores = _candidates(right_MD, left_ND, turned, CANDIDATES)
     pairs_P2 = np.concatenate([np.stack([left_P, right_P], axis=1), np.stack([more_left, more_right], axis=1)])
     scores_P = np.concatenate([scores_P, more_scores])
+    if allowed is not None:
+        may_P = allowed.pairs(pairs_P2[:, 0], pairs_P2[:, 1])
+        pairs_P2, scores_P = pairs_P2[may_P], scores_P[may_P]
     taken = assign_greedily(pairs_P2[:, 0], pairs_P2[:, 1], scores_P)
     return pairs_P2[taken], scores_P[taken]
 
 
-def _candidates(left_ND: Vectors, right_MD: Vectors, means: _Means | None, k: int) -> tuple[Ints, Ints, Vectors]:
-    """Return each left row with its k nearest right rows, and their scores."""
-    scores_NK, right_NK = top_k(left_ND, right_MD, k=k)
-    left_P, right_P = np.repeat(np.arange(len(left_ND)), scores_NK.shape[1]), right_NK.reshape(-1)
+def _candidates(left_ND: Vectors, right_MD: Vectors, means: _Means | None, k: int, rows: Ints | None = None) -> tuple[Ints, Ints, Vectors]:
+    """Return each left row, or those among `rows`, with its k nearest right rows, and their scores."""
+    wanted = np.arange(len(left_ND)) if rows is None else rows
+    scores_NK, right_NK = top_k(left_ND[wanted], right_MD, k=k)
+    left_P, right_P = np.repeat(wanted, scores_NK.shape[1]), right_NK.reshape(-1)
     scores_P = scores_NK.reshape(-1)
     return left_P, right_P, scores_P if means is None else means.margins(scores_P, left_P, right_P)
 

@@ -20,10 +20,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from munjang.analyze.alike import connected, same_rows, word_overlap, words_of
+from munjang.analyze.numbers import numbers_differ
 from munjang.errors import UsageError
 from munjang.text.validate_texts import validate_texts
 from munjang.types import Ints, Vectors
 from munjang.vectors.similarity import as_rows, prepared
+from munjang.wording import brief_repr
 
 TILE = 2048
 """Rows and columns of scores held at once."""
@@ -63,10 +65,11 @@ class Pairs(Sequence[Pair]):
         return map(Pair._make, zip(self.a_P.tolist(), self.b_P.tolist(), self.score_P.tolist(), strict=True))
 
     def __repr__(self) -> str:
-        shown = ", ".join(map(repr, self[:3]))
-        return f"Pairs({shown}{f', … {len(self):,} in all' if len(self) > 3 else ''})"
+        shown = ", ".join(map(repr, self[:2]))
+        return f"Pairs({shown}{f', … {len(self):,} in all' if len(self) > 2 else ''})"
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Mined:
     """What was found in a collection."""
@@ -91,23 +94,25 @@ def mine(
     threshold: float = 0.8,
     top: int = 100_000,
     max_overlap: float | None = None,
+    numbers: bool = False,
     tile: int = TILE,
 ) -> Mined:
     """Return the `top` best pairs of rows whose cosine is at least the threshold.
 
     With `max_overlap`, pairs of texts that share a larger part of their words (Jaccard) do not count: what is left says the same in other
-    words. This needs `texts`, which also decide what is the very same; without them the vectors' bits do.
+    words. With `numbers`, pairs of texts whose numbers, units, model codes or variants contradict each other do not count. Both need
+    `texts`, which also decide what is the very same; without them the vectors' bits do.
 
     >>> mine([[1, 0], [0, 1], [3, 0.1]], threshold=0.9).pairs[0].b
     2
     """
     rows_ND = as_rows(vectors, "vectors")
     texts = None if texts is None else validate_texts(texts)
-    _check(len(rows_ND), texts, top, max_overlap, tile)
+    _check(len(rows_ND), texts, top, max_overlap, numbers, tile)
     same = same_rows(texts, rows_ND)
     first = np.array([group[0] for group in same], dtype=np.int64)
     unit_ND = prepared(rows_ND[first] if len(first) < len(rows_ND) else rows_ND, "cosine")
-    best = _BestPairs(top, threshold, _overlap_filter(texts, first, max_overlap))
+    best = _BestPairs(top, threshold, _filter(texts, first, max_overlap, numbers))
     scores = np.empty(min(tile, len(unit_ND)) ** 2, dtype=np.float32)
     for at in range(0, len(unit_ND), tile):
         for beside in range(at, len(unit_ND), tile):
@@ -121,19 +126,28 @@ def mine(
 class _Keep:
     """Says which pairs of rows count, one by one and only as far as needed."""
 
-    def __init__(self, texts: Sequence[str], first: Ints, limit: float) -> None:
-        self.limit = limit
-        self.words = cache(lambda row: words_of(texts[int(first[row])]))
+    def __init__(self, texts: Sequence[str], first: Ints, max_overlap: float | None, numbers: bool) -> None:
+        self.max_overlap, self.numbers = max_overlap, numbers
+        self._texts, self._first = texts, first
+        self.words = cache(lambda row: words_of(self._text(row)))
 
     def best(self, a_P: Ints, b_P: Ints, count: int) -> Ints:
         """Return the places of the first `count` pairs that count."""
         kept: list[int] = []
         for place, (a, b) in enumerate(zip(a_P.tolist(), b_P.tolist(), strict=True)):
-            if word_overlap(self.words(a), self.words(b)) <= self.limit:
+            if self._counts(a, b):
                 kept.append(place)
                 if len(kept) == count:
                     break
         return np.array(kept, dtype=np.int64)
+
+    def _text(self, row: int) -> str:
+        return self._texts[int(self._first[row])]
+
+    def _counts(self, a: int, b: int) -> bool:
+        if self.numbers and numbers_differ(self._text(a), self._text(b)):
+            return False
+        return self.max_overlap is None or word_overlap(self.words(a), self.words(b)) <= self.max_overlap
 
 
 class _BestPairs:
@@ -161,7 +175,7 @@ class _BestPairs:
         a_P, b_P = np.divmod(flat, scores_NM.shape[1])
         if self.keep is not None:
             order = np.lexsort((b_P, a_P, -score_P))
-            chosen = order[self.keep.best(a_P[order], b_P[order], self.top + 1)]
+            chosen = order[self.keep.best(a_P[order] + at, b_P[order] + beside, self.top + 1)]
             a_P, b_P, score_P = a_P[chosen], b_P[chosen], score_P[chosen]
         self._join(a_P + at, b_P + beside, score_P)
 
@@ -191,14 +205,16 @@ def _largest(score_P: Vectors, count: int) -> NDArray[np.intp]:
     return np.flatnonzero(score_P >= np.partition(score_P, len(score_P) - count)[len(score_P) - count])
 
 
-def _overlap_filter(texts: Sequence[str] | None, first: Ints, limit: float | None) -> _Keep | None:
-    return None if limit is None or texts is None else _Keep(texts, first, limit)
+def _filter(texts: Sequence[str] | None, first: Ints, max_overlap: float | None, numbers: bool) -> _Keep | None:
+    return None if texts is None or (max_overlap is None and not numbers) else _Keep(texts, first, max_overlap, numbers)
 
 
-def _check(rows: int, texts: Sequence[str] | None, top: int, max_overlap: float | None, tile: int) -> None:
+def _check(rows: int, texts: Sequence[str] | None, top: int, max_overlap: float | None, numbers: bool, tile: int) -> None:
     if texts is not None and len(texts) != rows:
         raise UsageError(f"texts: found {len(texts):,} for {rows:,} vectors; expected one for each")
     if max_overlap is not None and texts is None:
         raise UsageError("max_overlap: found no texts to count words in\n  hand over the texts too")
+    if numbers and texts is None:
+        raise UsageError("numbers: found no texts to read numbers in\n  hand over the texts too")
     if top < 1 or tile < 1:
         raise UsageError(f"top is {top} and tile is {tile}; expected at least 1 of each")

@@ -20,12 +20,14 @@ from munjang.bulk.sampling import SAMPLE_ROWS, Piece, read_pieces, total_rows
 from munjang.bulk.settings import BulkSettings
 from munjang.errors import InputError, UsageError
 from munjang.models.sentence_encoder import SentenceEncoder
+from munjang.wording import brief_repr
 
 EFFICIENCY = 0.9
 _BYTES = {"float32": 4.0, "float16": 2.0, "int8": 1.0, "uint8": 1.0, "binary": 1 / 8, "ubinary": 1 / 8}
 _ID_BYTES = 16
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Estimate:
     """What a job of so many rows would take on so many workers."""

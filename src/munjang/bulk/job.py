@@ -11,8 +11,10 @@ from typing import Any, TypeVar, get_origin, get_type_hints
 from munjang.bulk.settings import BulkSettings
 from munjang.errors import DamagedFile, shown
 from munjang.text.rows import Format
+from munjang.wording import brief_repr
 
 
+@brief_repr
 @dataclass(frozen=True)
 class InputFile:
     """One file to read, and what was found by looking at its beginning."""
@@ -37,6 +39,7 @@ class InputFile:
         return self.path.lower().endswith(".gz")
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Model:
     """The model of a job: what it is called, where it was found, and what its vectors are known by."""
@@ -47,6 +50,7 @@ class Model:
     dimension: int
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Job:
     """What is to be done, in full."""
@@ -71,6 +75,7 @@ class ShardSpec:
         return f"part-{self.number:08d}"
 
 
+@brief_repr
 @dataclass(frozen=True)
 class WrittenFile:
     """A file of the output."""
@@ -84,6 +89,7 @@ class WrittenFile:
             raise ValueError(f"the name {shown(self.name)}")
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Receipt:
     """Says that a shard is done and what came of it."""

@@ -16,10 +16,12 @@ from munjang.bulk.shard_files import Block, block_from, parquet_schema, parquet_
 from munjang.bulk.storage import Storage, is_url, open_storage
 from munjang.errors import DamagedFile, InputError, UsageError
 from munjang.whole_file import whole_file
+from munjang.wording import brief_repr
 
 MERGED = (".parquet", ".npy")
 
 
+@brief_repr
 @dataclass(frozen=True)
 class BulkOutput:
     """The vectors of a finished job."""

@@ -25,6 +25,7 @@ from munjang.bulk.storage import is_url
 from munjang.errors import InputError, MunjangError, UsageError
 from munjang.types import Ints, Vectors
 from munjang.vectors.similarity import prepared
+from munjang.wording import brief_repr
 
 SAME = 0.999_999
 TILE = 2_048
@@ -49,6 +50,7 @@ class IdPair(NamedTuple):
     score: float
 
 
+@brief_repr
 @dataclass(frozen=True)
 class BulkPairs:
     """What was found."""

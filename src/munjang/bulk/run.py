@@ -22,6 +22,7 @@ from munjang.errors import InputError, UsageError
 from munjang.limits import usable_cores
 from munjang.models.registry import resolve
 from munjang.models.sentence_encoder import SentenceEncoder
+from munjang.wording import brief_repr
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Crew:
         return self.workers or max(cores // self.threads, 1)
 
 
+@brief_repr
 @dataclass(frozen=True)
 class BulkReport:
     """What came of a job, over all its runs; `seconds` and `new_rows` are of this run."""

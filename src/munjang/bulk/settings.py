@@ -10,6 +10,7 @@ from munjang.errors import UsageError
 from munjang.models.long_text import LongText
 from munjang.text.rows import Format
 from munjang.types import Precision
+from munjang.wording import brief_repr
 
 OutputFormat: TypeAlias = Literal["parquet", "npy"]
 Compute: TypeAlias = Literal["float32", "int8"]
@@ -18,6 +19,7 @@ SHARD_ROWS = 16_384
 """Rows of a shard: about a minute of work, and few enough megabytes to build in memory."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class BulkSettings:
     """How rows are read, turned into vectors and written. What is None follows from the file or the model."""

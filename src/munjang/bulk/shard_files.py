@@ -17,11 +17,13 @@ import numpy as np
 from munjang.bulk.job import Job
 from munjang.errors import DamagedFile, MissingExtra
 from munjang.types import Floats
+from munjang.wording import brief_repr
 
 VECTORS = "vectors"
 """The folder of the output that holds nothing but vectors."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Block:
     """Rows of an output: ids, vectors, and texts if they were kept."""

@@ -47,7 +47,7 @@ def add(
     ],
     model: ModelOption = None,
     text_column: TextColumnOption = None,
-    id_column: Annotated[str | None, typer.Option(help="The column that holds ids; without one, a text is its own id.")] = None,
+    id_column: Annotated[str | None, typer.Option(help="The column that holds ids; without one, ids are made of the texts.")] = None,
     format: FormatOption = None,
     encoding: EncodingOption = UTF8,
     no_quoting: NoQuotingOption = False,

@@ -9,6 +9,7 @@ import typer
 
 from munjang.cli.options import ComputeOption, JsonOption, ModelOption, TextColumnOption, examples, new_app
 from munjang.cli.show import emit, note, print_facts
+from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.cli.watched import Watched
@@ -59,7 +60,7 @@ def augment(
         raise UsageError("--cosine and --cross both name who labels\n  leave out one of them")
     options = SampleOptions(per_text=per_text, strategy=strategy, limit=limit, seed=seed)
     texts, known = _texts(file, text_column)
-    note(f"{len(set(texts)):,} different texts" + (f", {len(known):,} pairs of them are known" if known else ""))
+    note(count(len(set(texts)), "different text") + (f", {count(len(known), 'pair')} of them are known" if known else ""))
     scorer = None if cosine else WatchedScorer(CrossEncoder.load(cross, compute=compute))
     encoder = None if strategy == "bm25" and not cosine else Watched(load_model(model, compute=compute))
     pairs = sample_pairs(texts, encoder=encoder, known=known, options=options)

@@ -11,6 +11,7 @@ import typer
 
 from munjang.cli.options import ComputeOption, JsonOption, ModelOption, examples, new_app
 from munjang.cli.show import emit, note, print_table
+from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.engine.transformer import Compute
@@ -96,11 +97,11 @@ def pairs(
     note(f"{n:,} English sentences made of the sample collection, {usable_cores()} cores, {compute}")
     if cross is None:
         note("the head is random: its scores mean nothing, its time is that of a trained one")
-    sampled = f"extrapolated from {measured.sampled_pairs:,} pairs in {_duration(measured.sampled_seconds)}"
+    sampled = f"extrapolated from {count(measured.sampled_pairs, 'pair')} in {_duration(measured.sampled_seconds)}"
     parts = f"measured: encoding {_duration(measured.encode_seconds)}, search {_duration(measured.search_seconds)}"
     rows = [
-        ("cross-encoder", name, f"{measured.pairs:,} pairs", _duration(measured.cross_seconds), sampled),
-        ("bi-encoder", encoder.name, f"{n:,} sentences, the nearest of each", _duration(measured.bi_seconds), parts),
+        ("cross-encoder", name, count(measured.pairs, "pair"), _duration(measured.cross_seconds), sampled),
+        ("bi-encoder", encoder.name, f"{count(n, 'sentence')}, the nearest of each", _duration(measured.bi_seconds), parts),
     ]
     print_table(("way", "model", "work", "time", "how"), rows, right=("time",))
     print(f"the cross-encoder takes {measured.ratio:,.0f} times as long")

@@ -20,6 +20,7 @@ import typer
 from munjang.cli.options import JsonOption, examples
 from munjang.cli.show import emit, note, print_table
 from munjang.errors import InputError, MissingExtra
+from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.library.lists import FittedLists
@@ -65,19 +66,19 @@ def search(
     from munjang.limits import usable_cores
 
     corpus_MD, asked_ND = _made_up(n, queries, dimension) if vectors is None else _held_out(vectors, queries)
-    count, width = corpus_MD.shape
-    k = min(k, count)
-    matrix = Matrix(1, np.arange(count), corpus_MD, np.empty(0, np.int64), np.empty((0, width), np.float32), None)
+    rows, width = corpus_MD.shape
+    k = min(k, rows)
+    matrix = Matrix(1, np.arange(rows), corpus_MD, np.empty(0, np.int64), np.empty((0, width), np.float32), None)
     started = time.perf_counter()
     lists = _lists(matrix)
     built = None if lists is None else time.perf_counter() - started
     routes = measure(matrix, lists, asked_ND, k, rounds=rounds)
     kind = "made up in clusters" if vectors is None else str(vectors)
     if as_json:
-        facts = {"vectors": count, "dimension": width, "source": kind, "queries": len(asked_ND), "k": k, "rounds": rounds}
+        facts = {"vectors": rows, "dimension": width, "source": kind, "queries": len(asked_ND), "k": k, "rounds": rounds}
         emit({**facts, "cores": usable_cores(), "build_seconds": built, "routes": [asdict(route) for route in routes]})
         return
-    note(f"{count:,} vectors of {width} numbers ({kind}), {len(asked_ND):,} queries, the {k} nearest, {usable_cores()} cores")
+    note(f"{count(rows, 'vector')} of {width} numbers ({kind}), {count(len(asked_ND), 'query')}, the {k} nearest, {usable_cores()} cores")
     if built is not None:
         note(f"the lists of approximate search were built in {built:.1f} s")
     rows = [
@@ -143,10 +144,10 @@ def _made_up(n: int, queries: int, dimension: int) -> tuple[Vectors, Vectors]:
     random = np.random.default_rng(0)
     centres_CD = random.standard_normal((max(1, n // CLUSTER), dimension), dtype=np.float32)
 
-    def some(count: int) -> Vectors:
-        near_MD = random.standard_normal((count, dimension), dtype=np.float32)
+    def some(rows: int) -> Vectors:
+        near_MD = random.standard_normal((rows, dimension), dtype=np.float32)
         near_MD *= np.float32(SPREAD)
-        near_MD += centres_CD[random.integers(0, len(centres_CD), count)]
+        near_MD += centres_CD[random.integers(0, len(centres_CD), rows)]
         near_MD /= np.linalg.norm(near_MD, axis=1, keepdims=True)
         return near_MD
 
@@ -162,6 +163,6 @@ def _held_out(path: Path, queries: int) -> tuple[Vectors, Vectors]:
 
     rows_MD = unit(read_vectors(path))
     if len(rows_MD) < 100:
-        raise InputError(f"{path}: holds {len(rows_MD):,} vectors, expected at least 100 to measure a search")
+        raise InputError(f"{path}: holds {count(len(rows_MD), 'vector')}, expected at least 100 to measure a search")
     drawn = np.random.default_rng(0).choice(len(rows_MD), min(queries, len(rows_MD) // 10), replace=False)
     return np.delete(rows_MD, drawn, axis=0), rows_MD[drawn]

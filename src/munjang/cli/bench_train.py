@@ -16,6 +16,7 @@ import typer
 
 from munjang.cli.options import JsonOption, examples
 from munjang.cli.show import emit, print_facts
+from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.train.progress import StepNews
@@ -82,7 +83,7 @@ def train(
         [
             ("model", trained),
             ("cores", str(usable_cores())),
-            ("steps", f"{steps:,} of {batch_size:,} pairs in {seconds:.1f} s, after {WARM_UP} that are not counted"),
+            ("steps", f"{steps:,} of {count(batch_size, 'pair')} in {seconds:.1f} s, after {WARM_UP} that are not counted"),
             ("steps/s", f"{steps / seconds:.2f}"),
             ("texts/s", f"{2 * batch_size * steps / seconds:,.0f}"),
         ]

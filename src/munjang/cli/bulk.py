@@ -11,6 +11,7 @@ import typer
 from munjang.cli.options import ComputeOption, JsonOption, ModelOption, TextColumnOption, chosen_pooling, examples, new_app
 from munjang.cli.show import emit, note, print_facts, print_table, size_text
 from munjang.errors import InputError, UsageError
+from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.bulk.estimate import Estimate
@@ -108,7 +109,7 @@ def bulk(
 
 def _report(report: BulkReport, merged: Path | None, digest: str | None, *, as_json: bool) -> None:
     if report.rejected:
-        note(f"{report.rejected:,} rows could not be used; {report.output}/rejected.jsonl says which and why")
+        note(f"{count(report.rejected, 'row')} could not be used; {report.output}/rejected.jsonl says which and why")
     if as_json:
         emit({**asdict(report), "merged": None if merged is None else str(merged), "merged_sha256": digest})
         return
@@ -141,8 +142,8 @@ def _show_estimate(found: Estimate) -> None:
     print_facts(
         [
             ("rows", f"{found.rows:,}"),
-            ("one worker", f"{found.rows_per_second:,.0f} rows/s (measured on {found.sample:,} rows, one thread)"),
-            ("time", f"{found.hours:,.2f} hours on {found.workers:,} workers ({found.worker_hours:,.1f} worker-hours)"),
+            ("one worker", f"{found.rows_per_second:,.0f} rows/s (measured on {count(found.sample, 'row')}, one thread)"),
+            ("time", f"{found.hours:,.2f} hours on {count(found.workers, 'worker')} ({found.worker_hours:,.1f} worker-hours)"),
             ("shards", f"{found.shards:,}"),
             ("to read", size_text(found.input_bytes)),
             ("to write", size_text(found.output_bytes)),

@@ -24,7 +24,8 @@ def show_bulk_pairs(folder: str, *, threshold: float, top: int, dask: str | None
         emit({"pairs": rows, "same": found.same})
         return
     if output is None:
-        print_table(["score", "a", "b"], ([f"{pair.score:.3f}", pair.a, pair.b] for pair in found.pairs), right=["score"])
+        lines = ([f"{pair.score:.3f}", pair.a, pair.b] for pair in found.pairs)
+        print_table(["score", "a", "b"], lines, right=["score"], empty=f"no pairs above {threshold:.4g}")
     written = [] if output is None else [("written to", str(output))]
     print_facts([("pairs", f"{len(rows):,}"), ("pairs of the very same", f"{found.same:,}"), *written])
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from munjang.wording import count
+
 if TYPE_CHECKING:
     from munjang.bulk.job import Job, Receipt, ShardSpec
     from munjang.bulk.run import Watch
@@ -46,7 +48,9 @@ def bulk_progress() -> Iterator[Watch]:
                 done, read = done + 1, read + weights[spec.number]
                 rows += 0 if earlier else receipt.rows
                 rate = rows / max(time.monotonic() - started, 1e-9)
-                bar.update(task, facts=f"{done:,}/{all_shards:,} shards  {size_text(read)} of {size_text(total)}  {rate:,.0f} rows/s")
+                bar.update(
+                    task, facts=f"{done:,}/{count(all_shards, 'shard')}  {size_text(read)} of {size_text(total)}  {rate:,.0f} rows/s"
+                )
                 if earlier:  # what is no work now must not count as speed
                     bar.update(task, total=total - read)
                 else:

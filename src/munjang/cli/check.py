@@ -8,6 +8,7 @@ from munjang.cli.library_files import LibraryArgument
 from munjang.cli.options import JsonOption, examples, new_app
 from munjang.cli.show import emit, one_line
 from munjang.errors import DamagedFile
+from munjang.wording import count, plural
 
 app = new_app()
 
@@ -28,6 +29,7 @@ def check(library: LibraryArgument, as_json: JsonOption = False) -> None:
     else:
         for finding in findings:
             print(one_line(finding))
-        print(f"{len(findings):,} things are wrong" if findings else f"sound: {documents:,} documents")
+        wrong = f"{count(len(findings), 'thing')} {plural(len(findings), 'is')} wrong"
+        print(f"sound: {count(documents, 'document')}" if documents is not None else wrong)
     if findings:
         raise typer.Exit(DamagedFile.exit_code)

@@ -24,6 +24,7 @@ from munjang.cli.options import (
 from munjang.cli.row_files import Columns, TextRow, beside, check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.cli.text_options import AnalyserOption, UserWordOption
+from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.analyze.clusters import Clustering
@@ -91,7 +92,7 @@ def cluster(
     found = put_together(normalize(vectors), options)
     names = cluster_phrases(texts, found.labels_N.tolist(), top=phrases, by=by) if phrases else {}
     if k is None and method == "kmeans":
-        note(f"{len(found.sizes)} clusters, chosen by the best silhouette; -k says another number")
+        note(f"{count(len(found.sizes), 'cluster')}, chosen by the best silhouette; -k says another number")
     if output is not None:
         write_rows(output, beside(rows, [_said(int(label), names) for label in found.labels_N]))
     if as_json:
@@ -118,4 +119,6 @@ def _print(found: Clustering, names: dict[int, tuple[str, ...]], rows: Sequence[
         [str(label), f"{size:,}", ", ".join(names.get(label, ())) or NO_CLUSTER, first[label][:SHOWN_TEXT]]
         for label, size in found.sizes.items()
     )
-    print_table(["cluster", "texts", "phrases", "for example"], lines, right=["cluster", "texts"])
+    print_table(
+        ["cluster", "texts", "phrases", "for example"], lines, right=["cluster", "texts"], empty="no clusters: every text stands alone"
+    )

@@ -24,6 +24,7 @@ from munjang.cli.options import ComputeOption, JsonOption, OutputOption, example
 from munjang.cli.scores import check_output, deliver, hundred, interval_text, p_text
 from munjang.cli.show import print_table
 from munjang.errors import InputError, UsageError, shown
+from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.cli.watched import Watched
@@ -148,7 +149,9 @@ def _names(models: tuple[Watched, Watched], given: tuple[str, str]) -> tuple[str
 def _print(found: Comparison, names: tuple[str, str]) -> None:
     a, b = names
     print_table(("model", f"{found.metric} x 100"), [(a, hundred(found.a)), (b, hundred(found.b))], right=(f"{found.metric} x 100",))
-    print(f"difference {100 * found.difference:+.2f}, 95 % from {interval_text(found.ci95)}, p = {p_text(found.p)}, {found.n:,} rows")
+    print(
+        f"difference {100 * found.difference:+.2f}, 95 % from {interval_text(found.ci95)}, p = {p_text(found.p)}, {count(found.n, 'row')}"
+    )
     if found.winner == "neither":
         print("no difference beyond chance (p ≥ 0.05)")
     else:

@@ -13,6 +13,7 @@ from munjang.cli.options import JsonOption, ModelArgument, examples, new_app
 from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts, print_table, size_text
 from munjang.errors import UsageError, shown
+from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.cli.compress_steps import Figures, Wanted
@@ -89,7 +90,7 @@ def _texts(files: list[Path], columns: list[str], skip_bad: bool) -> list[str]:
     for file in files:
         read = read_plain_texts(file, columns=columns, skip_bad=skip_bad)
         found.update(dict.fromkeys(text for text, _ in read.texts))
-        note(f"{file.name}: {len(read.texts):,} texts" + (f", {len(read.skipped):,} rows left out" if read.skipped else ""))
+        note(f"{file.name}: {count(len(read.texts), 'text')}" + (f", {count(len(read.skipped), 'row')} left out" if read.skipped else ""))
     if not found:
         raise no_text([str(file) for file in files])
     return list(found)

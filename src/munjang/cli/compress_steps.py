@@ -27,6 +27,7 @@ from munjang.models.compress.vocabulary import PruneOptions, prune_parts
 from munjang.models.export import export_onnx
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.whole_file import make_folder, sync
+from munjang.wording import count
 
 SPEED_TEXTS = 128
 
@@ -110,11 +111,10 @@ def _versions(source: Path, rooms: Path, texts: Sequence[str], wanted: Wanted, t
         version = written("layers", ", ".join(map(str, wanted.layers)), parts)
         yield version
     if wanted.vocabulary is not None:
-        tell(f"pruning the vocabulary to {len(texts):,} texts")
+        tell(f"pruning the vocabulary to {count(len(texts), 'text')}")
         parts, pruned = prune_parts(parts, texts, options=wanted.vocabulary)
-        detail = (
-            f"{pruned.pieces_before:,} → {pruned.pieces_after:,} pieces; {pruned.texts_unchanged:,} of {pruned.texts:,} texts unchanged"
-        )
+        unchanged = f"{pruned.texts_unchanged:,} of {count(pruned.texts, 'text')} unchanged"
+        detail = f"{pruned.pieces_before:,} → {count(pruned.pieces_after, 'piece')}; {unchanged}"
         version = written("vocabulary", detail, parts)
         yield version
     if wanted.dimension is not None:
@@ -132,7 +132,7 @@ def _versions(source: Path, rooms: Path, texts: Sequence[str], wanted: Wanted, t
 
 def _figures(versions: Sequence[Version], texts: Sequence[str], dev: AnyDataset | None, *, seconds: float, tell: Tell) -> list[Figures]:
     models = {version.step: load_model(version.path, compute=version.compute) for version in versions}
-    tell(f"measuring {len(models)} versions")
+    tell(f"measuring {count(len(models), 'version')}")
     speeds = {route.compute: route.texts_per_second for route in measure(models, {"given": texts}, seconds=seconds).routes}
     return [
         Figures(

@@ -18,6 +18,7 @@ import typer
 
 from munjang.cli.show import note, one_line
 from munjang.errors import InputError, UsageError, shown
+from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.evaluate.datasets.read import ReadOptions
@@ -111,13 +112,15 @@ def tell(data: Dataset[Any] | RetrievalTask) -> None:
 
     if isinstance(data, Dataset):
         scale = "" if data.scale is None else "; scores {:g} to {:g}".format(*data.scale)
-        note(one_line(f"{data.source}: {len(data):,} rows; {data.detected}{scale}"))
+        note(one_line(f"{data.source}: {count(len(data), 'row')}; {data.detected}{scale}"))
         if data.skipped:
-            note(f"{len(data.skipped):,} rows left out")
+            note(f"{count(len(data.skipped), 'row')} left out")
         for message in data.skipped[:SHOWN_MESSAGES]:
             note(f"  {one_line(message)}")
     else:
-        note(f"{one_line(data.source)}: {data.layout}, {len(data.corpus):,} documents, {len(data.judgements):,} judged queries")
+        note(
+            f"{one_line(data.source)}: {data.layout}, {count(len(data.corpus), 'document')}, {count(len(data.judgements), 'judged query')}"
+        )
     for remark in data.notes:
         note(one_line(remark))
 
@@ -137,7 +140,7 @@ def _in_folder(folder: Path, split: str) -> Path:
         return fitting[0]
     there = ", ".join(shown(path.name) for path in (fitting or files)[:10]) or "no data file"
     raise InputError(
-        f"{folder}: {len(fitting)} data files named after {shown(split)}, expected one\n  there is {there}; name the file itself"
+        f"{folder}: {count(len(fitting), 'data file')} named after {shown(split)}, expected one\n  there is {there}; name the file itself"
     )
 
 

@@ -10,6 +10,7 @@ import typer
 
 from munjang.cli.options import ComputeOption, JsonOption, ModelOption, examples, new_app
 from munjang.cli.show import emit, note, print_table
+from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.engine.transformer import Compute
@@ -74,7 +75,7 @@ def demo(
         )
         return
     note(f"model {encoder.name}{f', re-ranker {second}' if second else ''}, loaded in {loaded - start:.2f} s")
-    note(f"{len(samples)} sentences and {len(DEMO_QUERIES)} queries in {done - loaded:.2f} s")
+    note(f"{count(len(samples), 'sentence')} and {len(DEMO_QUERIES)} queries in {done - loaded:.2f} s")
     _print(hits)
 
 
@@ -132,4 +133,4 @@ def _print(hits: list[DemoHit]) -> None:
     for language, name in LANGUAGES.items():
         first = [hit for hit in hits if hit.rank == 1 and hit.language == language]
         right = sum(hit.on_subject for hit in first)
-        print(f"{name}: {right} of {len(first)} queries found a sentence on their subject first")
+        print(f"{name}: {right} of {count(len(first), 'query')} found a sentence on their subject first")

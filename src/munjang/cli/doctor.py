@@ -9,6 +9,7 @@ import typer
 from munjang.cli.doctor_findings import Finding
 from munjang.cli.options import JsonOption, examples, new_app
 from munjang.cli.show import emit, one_line
+from munjang.wording import count
 
 app = new_app()
 
@@ -47,4 +48,4 @@ def _show(findings: list[Finding]) -> None:
         if finding.advice is not None:
             print(f"{'':<8} {'':<{width}}  → {one_line(finding.advice)}")
     counts = {state: sum(finding.state == state for finding in findings) for state in ("problem", "note")}
-    print(f"{counts['problem']} problems, {counts['note']} notes")
+    print(f"{count(counts['problem'], 'problem')}, {count(counts['note'], 'note')}")

@@ -28,6 +28,7 @@ from munjang.cli.options import (
 from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts
 from munjang.errors import TextError
+from munjang.wording import count, plural
 
 if TYPE_CHECKING:
     from munjang.models.encoded import Encoded
@@ -192,7 +193,7 @@ def _blocks(encoder: SentenceEncoder, records: Iterator[Record], settings: Setti
         if settings.long_text == "error" and encoded.too_long:
             place = encoded.too_long[0]
             raise TextError(
-                f"{block[place].where}: {encoded.tokens[place]:,} tokens, the model's limit is {encoder.max_length:,}\n"
+                f"{block[place].where}: {count(encoded.tokens[place], 'token')}, the model's limit is {encoder.max_length:,}\n"
                 "  shorten the text, or choose --long-text window or truncate"
             )
         yield block, encoded
@@ -218,7 +219,7 @@ def _report(summary: Summary, limit: int | None, bad: BadLines | None, *, long_t
         note(f"skipped {message}")
     if summary.too_long:
         done = "read in windows and averaged" if long_text == "window" else "only the beginning was read (--long-text window reads all)"
-        note(f"{summary.too_long:,} of {summary.rows:,} texts are longer than {limit} tokens; {done}")
+        note(f"{summary.too_long:,} of {count(summary.rows, 'text')} {plural(summary.too_long, 'is')} longer than {limit} tokens; {done}")
         note("they are: " + ", ".join(summary.too_long_at) + (", …" if summary.too_long > len(summary.too_long_at) else ""))
     if as_json and summary.output is None:
         return

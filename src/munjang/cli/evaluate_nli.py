@@ -21,6 +21,7 @@ from munjang.cli.data_options import (
 from munjang.cli.options import ComputeOption, JsonOption, OutputOption, examples
 from munjang.cli.scores import check_output, deliver, print_nli
 from munjang.errors import InputError, UsageError
+from munjang.wording import count
 
 NEEDS_CLASSIFIER = (
     "a sentence encoder gives vectors, not labels: nli needs a cross-encoder with a label for each class (--model)\n"
@@ -86,10 +87,10 @@ def nli(
         print_nli(found)
 
 
-def _predicted(file: str, count: int, source: str) -> list[str]:
+def _predicted(file: str, rows: int, source: str) -> list[str]:
     from munjang.evaluate.datasets.opened import whole_text
 
     predicted = [line.strip() for line in whole_text(file).strip().splitlines()]
-    if len(predicted) != count or not predicted:
-        raise InputError(f"{file}: {len(predicted):,} predictions, expected {count:,}, one for each labelled row of {source}")
+    if len(predicted) != rows or not predicted:
+        raise InputError(f"{file}: {count(len(predicted), 'prediction')}, expected {rows:,}, one for each labelled row of {source}")
     return predicted

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from munjang.cli.library_files import LibraryArgument
 from munjang.cli.options import JsonOption, examples, new_app
 from munjang.cli.show import emit, print_facts, size_text
+from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.library.info import Info
@@ -33,7 +34,7 @@ def info(library: LibraryArgument, as_json: JsonOption = False) -> None:
         [
             ("library", found.name),
             ("documents", f"{found.documents:,}"),
-            ("passages", f"{found.passages:,} of at most {found.passage_characters:,} characters"),
+            ("passages", f"{found.passages:,} of at most {count(found.passage_characters, 'character')}"),
             ("model", f"{model_text(found)}, {found.dimension} dimensions"),
             ("words", _words(found.analyser)),
             ("size", f"{size_text(own)}, caches {size_text(caches)}"),

@@ -10,9 +10,10 @@ import typer
 
 from munjang.cli.options import JsonOption, LanguageOption, ModelOption, OutputOption, examples, new_app, report_language
 from munjang.cli.show import emit, note, print_facts, print_table
-from munjang.cli.similar import in_words, sentence
+from munjang.cli.similar import sentence
 from munjang.errors import UsageError
 from munjang.report.words import Word, say
+from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.models.inspect import Inspection, TokenComparison
@@ -54,6 +55,7 @@ def inspect(
     -o writes the tables, and for two sentences the heat map, as a page (.html).
     """
     from munjang.cli.watched import load_model
+    from munjang.models.expected_similarity import expect_similarity
     from munjang.models.inspect import compare_tokens, inspect_text
 
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
@@ -69,7 +71,8 @@ def inspect(
     compared = compare_tokens(encoder, sentence(first), sentence(second))
     _warn_if_cut(compared.first)
     _warn_if_cut(compared.second)
-    _show_two(compared, encoder.name, output=output, language=spoken, as_json=as_json)
+    expected = expect_similarity(encoder, compared.first.text, compared.second.text, compared.score)
+    _show_two(compared, encoder.name, expected=expected, output=output, language=spoken, as_json=as_json)
 
 
 def _show_one(found: Inspection, model: str, *, output: Path | None, language: Language, as_json: bool) -> None:
@@ -86,17 +89,21 @@ def _show_one(found: Inspection, model: str, *, output: Path | None, language: L
         print_facts(vector_facts(found))
 
 
-def _show_two(compared: TokenComparison, model: str, *, output: Path | None, language: Language, as_json: bool) -> None:
+def _show_two(
+    compared: TokenComparison, model: str, *, expected: float | None, output: Path | None, language: Language, as_json: bool
+) -> None:
     from munjang.cli.heat import print_heat
     from munjang.cli.inspect_page import comparison_page
+    from munjang.models.expected_similarity import describe_expected
 
     if output is not None:
-        _write(output, comparison_page(compared, model=model, language=language))
+        _write(output, comparison_page(compared, model=model, expected=expected, language=language))
     if as_json:
         emit({"model": model, **comparison_json(compared)})
     elif output is None:
         rows, columns = ([token.text for token in one.tokens] for one in (compared.first, compared.second))
-        print(f"score {compared.score:.4f}  {in_words(compared.score)}\n")
+        verdict = "" if expected is None else f" ({describe_expected(expected)})"
+        print(f"score {compared.score:.4f}{verdict}\n")
         print("cosine of every token with every token")
         print_heat(compared.cosine_NM, rows, columns)
         head = [say(word) for word in PAIR_COLUMNS]
@@ -209,7 +216,8 @@ def comparison_json(compared: TokenComparison) -> dict[str, Any]:
 
 def _warn_if_cut(found: Inspection) -> None:
     if found.was_cut:
-        note(f"the text has {found.tokens_before_cut:,} tokens, the model's limit is {len(found.tokens):,}; only the beginning is shown")
+        said = f"the text has {count(found.tokens_before_cut, 'token')}, the model's limit is {len(found.tokens):,}"
+        note(f"{said}; only the beginning is shown")
 
 
 def _write(output: Path, html: str) -> None:

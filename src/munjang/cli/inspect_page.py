@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from munjang.cli.inspect import LAYER_COLUMNS, PAIR_COLUMNS, layer_rows, pair_rows, sum_sentence, token_head, token_rows, vector_facts
-from munjang.cli.similar import in_words
+from munjang.models.expected_similarity import describe_expected
 from munjang.models.inspect import Inspection, TokenComparison
 from munjang.report.heatmap import heatmap_svg
 from munjang.report.page import page, section, table, text, wide
 from munjang.report.words import Word, say
 from munjang.types import Language
+
+_VERDICTS = {
+    word.value[0]: word for word in (Word.NEARLY_THE_SAME, Word.VERY_SIMILAR, Word.SIMILAR, Word.SOMEWHAT_SIMILAR, Word.NOT_SIMILAR)
+}
+"""Words for an expected similarity, by their English."""
 
 
 def inspection_page(found: Inspection, *, model: str, language: Language = "en") -> str:
@@ -17,7 +22,7 @@ def inspection_page(found: Inspection, *, model: str, language: Language = "en")
     return page(found.text, _about(found, language), lead=lead, footer=footer, language=language)
 
 
-def comparison_page(compared: TokenComparison, *, model: str, language: Language = "en") -> str:
+def comparison_page(compared: TokenComparison, *, model: str, expected: float | None = None, language: Language = "en") -> str:
     """Return a page about two sentences, with the heat maps first."""
     rows, columns = ([token.text for token in one.tokens] for one in (compared.first, compared.second))
     cosines = say(Word.TOKEN_COSINES, language)
@@ -36,7 +41,7 @@ def comparison_page(compared: TokenComparison, *, model: str, language: Language
         first=compared.first.text,
         second=compared.second.text,
         score=compared.score,
-        in_words=in_words(compared.score, language),
+        verdict="" if expected is None else f" ({say(_VERDICTS[describe_expected(expected)], language)})",
         model=model,
     )
     return page(say(Word.INSPECT_TITLE, language), sections, lead=lead, footer=say(Word.INSPECT_FOOTER, language), language=language)

@@ -105,7 +105,8 @@ def keywords(
     if highlight:
         _print_marked(found)
     elif output is None and html is None:
-        print_table(["row", "keywords"], ([row.name(), ", ".join(f"{w.text} {w.score:.2f}" for w in words)] for row, words in found))
+        lines = ([row.name(), ", ".join(f"{w.text} {w.score:.2f}" for w in words) or "no keywords"] for row, words in found)
+        print_table(["row", "keywords"], lines, empty="no texts to find keywords in")
     different = {word.text for _, words in found for word in words}
     written = [("written to", str(path)) for path in (output, html) if path is not None]
     print_facts([("texts", f"{len(rows):,}"), ("keywords", f"{len(different):,}"), *written])

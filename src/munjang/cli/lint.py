@@ -12,6 +12,7 @@ from munjang.cli.options import JsonOption, OutputOption, examples, new_app
 from munjang.cli.scores import check_output, deliver
 from munjang.cli.show import note, one_line
 from munjang.errors import UsageError
+from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.evaluate.lint import LintReport
@@ -72,7 +73,7 @@ def lint(
 
 def _print(report: LintReport) -> None:
     for name, layout, rows in zip(report.files, report.layouts, report.rows, strict=True):
-        note(one_line(f"{name}: {rows:,} rows; {layout}"))
+        note(one_line(f"{name}: {count(rows, 'row')}; {layout}"))
     if not report.findings:
         print("nothing found")
     for finding in report.findings:

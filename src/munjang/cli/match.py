@@ -23,6 +23,7 @@ from munjang.cli.options import (
 from munjang.cli.row_files import Columns, TextRow, check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.errors import UsageError
+from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.analyze.match import Matched
@@ -34,6 +35,7 @@ app = new_app()
 @app.command(
     epilog=examples(
         "munjang match ours.csv theirs.csv --one-to-one --threshold 0.7",
+        "munjang match our-products.csv their-products.csv --one-to-one --numbers --threshold 0.75",
         "munjang match ours.csv theirs.db --calibrate labelled.csv",
         "munjang match korean.txt english.txt --margin --one-to-one --threshold 1.05 -o bitext.tsv",
     )
@@ -46,6 +48,9 @@ def match(
     ] = False,
     margin: Annotated[
         bool, typer.Option("--margin", help="Score a pair against its neighbours, as for finding translations; 1 is no closer than others.")
+    ] = False,
+    numbers: Annotated[
+        bool, typer.Option("--numbers", help="Match no texts whose numbers, units, model codes or variants (Pro, Mini) differ.")
     ] = False,
     threshold: Annotated[float | None, typer.Option(help="The least score that counts. `munjang calibrate` finds yours.")] = None,
     calibrate: Annotated[
@@ -84,10 +89,16 @@ def match(
     encoder = encoder_for(sides, model, compute=compute, always=calibrate is not None)
     if calibrate is not None and encoder is not None:
         threshold = _calibrated(calibrate, encoder, same_at)
-    found = matched(*vectors_of(sides, encoder), one_to_one=one_to_one, scoring="margin" if margin else "cosine", threshold=threshold)
+    found = matched(
+        *vectors_of(sides, encoder),
+        one_to_one=one_to_one,
+        scoring="margin" if margin else "cosine",
+        threshold=threshold,
+        numbers_of=(sides[0].texts, sides[1].texts) if numbers else None,
+    )
     if not found.exact:
         note("too many texts for the best assignment; pairs were taken best first")
-    _show(found, sides[0].rows, sides[1].rows, output, as_json=as_json)
+    _show(found, sides[0].rows, sides[1].rows, output, threshold, as_json=as_json)
 
 
 def _calibrated(labelled: str, encoder: Encoder, same_at: float | None) -> float:
@@ -101,7 +112,7 @@ def _calibrated(labelled: str, encoder: Encoder, same_at: float | None) -> float
         data = read_any(path, read_options())
     report = calibrate(pair_cosines(encoder, data), same_labels(data, same_at))
     threshold = report.calibration.threshold
-    note(f"threshold {threshold:.3f}, from {report.n:,} labelled pairs; F1 {report.f1:.3f} on held-out folds")
+    note(f"threshold {threshold:.3f}, from {count(report.n, 'labelled pair')}; F1 {report.f1:.3f} on held-out folds")
     return threshold
 
 
@@ -109,11 +120,13 @@ def _columns(given: Sequence[str] | None) -> tuple[str | None, str | None]:
     if not given:
         return None, None
     if len(given) > 2:
-        raise UsageError(f"--text-column: found {len(given)} names, expected one or two")
+        raise UsageError(f"--text-column: found {count(len(given), 'name')}, expected one or two")
     return given[0], given[-1]
 
 
-def _show(found: Matched, ours: Sequence[TextRow], theirs: Sequence[TextRow], output: Path | None, *, as_json: bool) -> None:
+def _show(
+    found: Matched, ours: Sequence[TextRow], theirs: Sequence[TextRow], output: Path | None, threshold: float | None, *, as_json: bool
+) -> None:
     pairs = [(round(pair.score, 6), ours[pair.left], theirs[pair.right]) for pair in found.matches]
     if output is not None:
         write_rows(output, [_flat(*pair) for pair in pairs])
@@ -129,7 +142,12 @@ def _show(found: Matched, ours: Sequence[TextRow], theirs: Sequence[TextRow], ou
         return
     if output is None:
         table = ([f"{score:.3f}", a.name(), a.text, b.name(), b.text] for score, a, b in pairs)
-        print_table(["score", "left", "", "right", " "], table, right=["score"])
+        print_table(
+            ["score", "left", "", "right", " "],
+            table,
+            right=["score"],
+            empty="no matches" + ("" if threshold is None else f" above {threshold:.4g}"),
+        )
     facts = [("matched", f"{len(pairs):,}"), ("alone on the left", f"{len(found.left_alone):,}")]
     facts += [("alone on the right", f"{len(found.right_alone):,}")]
     print_facts(facts + ([] if output is None else [("written to", str(output))]))

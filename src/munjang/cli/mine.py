@@ -13,6 +13,7 @@ from munjang.cli.options import ComputeOption, JsonOption, ModelOption, examples
 from munjang.cli.scores import check_output
 from munjang.cli.show import emit, print_facts
 from munjang.errors import InputError
+from munjang.wording import count
 
 app = new_app()
 
@@ -73,7 +74,7 @@ def mine(
     mined = mine_negatives(load_watched(model, compute=compute), data.rows, texts, options=options)
     if not mined.triplets:
         raise InputError(
-            f"{pairs}: none of the {mined.pairs:,} pairs has a negative within the ranks, margins and scores; nothing was written\n"
+            f"{pairs}: none of the {count(mined.pairs, 'pair')} has a negative within the ranks, margins and scores; nothing was written\n"
             "  widen them, or name a larger corpus"
         )
     written = write_triplets(mined.triplets, output)

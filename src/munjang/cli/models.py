@@ -9,6 +9,7 @@ import typer
 
 from munjang.cli.options import JsonOption, examples, new_app
 from munjang.cli.show import emit, note, print_facts, print_table, size_text
+from munjang.wording import count
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A model's name or folder.")]
 
@@ -54,7 +55,7 @@ def show(name: NameArgument, as_json: JsonOption = False) -> None:
             ("family", f"{facts.family}, {facts.layers} layers of width {facts.hidden_size}, {facts.heads} heads"),
             size,
             ("longest text", "no limit" if facts.max_length is None else f"{facts.max_length} tokens"),
-            ("vocabulary", f"{facts.vocabulary:,} tokens"),
+            ("vocabulary", count(facts.vocabulary, "token")),
             ("parameters", f"{facts.parameters:,}"),
             ("size", size_text(facts.bytes)),
             ("prompts", prompts or "none"),

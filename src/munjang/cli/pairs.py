@@ -53,6 +53,9 @@ def pairs(
     max_overlap: Annotated[
         float | None, typer.Option(min=0, max=1, help="Leave out pairs that share more than this part of their words.")
     ] = None,
+    numbers: Annotated[
+        bool, typer.Option("--numbers", help="Leave out pairs whose numbers, units, model codes or variants (Pro, Mini) differ.")
+    ] = False,
     groups: Annotated[bool, typer.Option("--groups", help="Show which texts hang together instead of pairs.")] = False,
     dedupe: Annotated[bool, typer.Option("--dedupe", help="Keep the first of each kind; -o writes what stays.")] = False,
     output: OutputOption = None,
@@ -78,32 +81,34 @@ def pairs(
     from munjang.cli.collection import encoder_for, read_collection, vectors_of
 
     check_rows_output(output, suffixes=TEXTS if dedupe else TABLES)
-    if dedupe and (groups or max_overlap is not None):
+    if dedupe and (groups or numbers or max_overlap is not None):
         raise UsageError(
-            "--dedupe goes with neither --groups nor --max-overlap: it drops every text that is close enough to one that stays"
+            "--dedupe goes with none of --groups, --numbers and --max-overlap: it drops every text that is close enough to one that stays"
         )
     if is_output(file):
-        if dedupe or groups or max_overlap is not None:
-            raise UsageError(f"{file}: is a folder of munjang bulk, which gives pairs only, without --dedupe, --groups and --max-overlap")
+        if dedupe or groups or numbers or max_overlap is not None:
+            without = "--dedupe, --groups, --numbers and --max-overlap"
+            raise UsageError(f"{file}: is a folder of munjang bulk, which gives pairs only, without {without}")
         show_bulk_pairs(file, threshold=PAIRS if threshold is None else threshold, top=top, dask=dask, output=output, as_json=as_json)
         return
     found_in = [read_collection(file, Columns(text_column, id_column, format, encoding, no_quoting))]
     [vectors] = vectors_of(found_in, encoder_for(found_in, model, compute=compute))
     rows, texts = found_in[0].rows, found_in[0].texts
+    least = threshold if threshold is not None else NEAR_DUPLICATES if dedupe else PAIRS
     if dedupe:
-        found = drop_near_duplicates(vectors, texts=texts, threshold=NEAR_DUPLICATES if threshold is None else threshold)
-        _show_deduped(found, rows, output, as_json=as_json)
+        found = drop_near_duplicates(vectors, texts=texts, threshold=least)
+        _show_deduped(found, rows, output, least, as_json=as_json)
         return
-    mined = mine(vectors, texts=texts, threshold=PAIRS if threshold is None else threshold, top=top, max_overlap=max_overlap)
+    mined = mine(vectors, texts=texts, threshold=least, top=top, max_overlap=max_overlap, numbers=numbers)
     if mined.cut:
         note(f"there are more pairs than the {top:,} best (--top)")
     if groups:
-        _show_groups(mined, rows, output, as_json=as_json)
+        _show_groups(mined, rows, output, least, as_json=as_json)
     else:
-        _show_pairs(mined, rows, output, as_json=as_json)
+        _show_pairs(mined, rows, output, least, as_json=as_json)
 
 
-def _show_pairs(mined: Mined, rows: Sequence[TextRow], output: Path | None, *, as_json: bool) -> None:
+def _show_pairs(mined: Mined, rows: Sequence[TextRow], output: Path | None, threshold: float, *, as_json: bool) -> None:
     found = [(round(pair.score, 6), rows[pair.a], rows[pair.b]) for pair in mined.pairs]
     if output is not None:
         flat = [{"score": s, "a": a.name(), "b": b.name(), "text_a": a.text, "text_b": b.text} for s, a, b in found]
@@ -113,12 +118,13 @@ def _show_pairs(mined: Mined, rows: Sequence[TextRow], output: Path | None, *, a
         emit({"pairs": [{"score": s, "a": a.facts(), "b": b.facts()} for s, a, b in found], "same": same})
         return
     if output is None:
-        print_table(["score", "a", "", "b", " "], ([f"{s:.3f}", a.name(), a.text, b.name(), b.text] for s, a, b in found), right=["score"])
+        table = ([f"{s:.3f}", a.name(), a.text, b.name(), b.text] for s, a, b in found)
+        print_table(["score", "a", "", "b", " "], table, right=["score"], empty=f"no pairs above {threshold:.4g}")
     repeats = sum(len(group) - 1 for group in mined.same)
     print_facts([("texts", f"{len(rows):,}"), ("pairs", f"{len(found):,}"), ("repeated texts", f"{repeats:,}"), *_written(output)])
 
 
-def _show_groups(mined: Mined, rows: Sequence[TextRow], output: Path | None, *, as_json: bool) -> None:
+def _show_groups(mined: Mined, rows: Sequence[TextRow], output: Path | None, threshold: float, *, as_json: bool) -> None:
     groups = mined.groups()
     if output is not None:
         write_rows(output, [{"group": number, **rows[row].facts()} for number, group in enumerate(groups, 1) for row in group])
@@ -127,11 +133,11 @@ def _show_groups(mined: Mined, rows: Sequence[TextRow], output: Path | None, *, 
         return
     if output is None:
         lines = ([str(number), rows[row].name(), rows[row].text] for number, group in enumerate(groups, 1) for row in group)
-        print_table(["group", "row", "text"], lines, right=["group"])
+        print_table(["group", "row", "text"], lines, right=["group"], empty=f"no groups: no pairs above {threshold:.4g}")
     print_facts([("texts", f"{len(rows):,}"), ("groups", f"{len(groups):,}"), *_written(output)])
 
 
-def _show_deduped(found: Deduped, rows: Sequence[TextRow], output: Path | None, *, as_json: bool) -> None:
+def _show_deduped(found: Deduped, rows: Sequence[TextRow], output: Path | None, threshold: float, *, as_json: bool) -> None:
     if output is not None:
         kept = [rows[row] for row in found.kept]
         write_rows(output, [{"text": row.text} if output.suffix.lower() == ".txt" else row.values for row in kept])
@@ -142,7 +148,7 @@ def _show_deduped(found: Deduped, rows: Sequence[TextRow], output: Path | None, 
         return
     if output is None:
         table = ([f"{s:.3f}", row.name(), row.text, kept.name(), kept.text] for s, row, kept in dropped)
-        print_table(["score", "goes", "", "stays", " "], table, right=["score"])
+        print_table(["score", "goes", "", "stays", " "], table, right=["score"], empty=f"no near-duplicates above {threshold:.4g}")
     print_facts([("texts", f"{len(rows):,}"), ("kept", f"{len(found.kept):,}"), ("dropped", f"{len(dropped):,}"), *_written(output)])
 
 

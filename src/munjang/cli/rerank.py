@@ -22,6 +22,7 @@ from munjang.cli.options import (
 )
 from munjang.cli.row_files import Columns, check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_table
+from munjang.wording import count
 
 app = new_app()
 
@@ -61,7 +62,7 @@ def rerank(
     scorer = CrossEncoder.load(model, compute=compute)
     ranking = scorer.rank(query, read.texts, k=k, budget_seconds=budget, progress=True)
     if ranking.scored < len(records):
-        note(f"the budget of {budget or 0:g} s was up after {ranking.scored:,} of {len(records):,} texts; the rest keep their order")
+        note(f"the budget of {budget or 0:g} s was up after {ranking.scored:,} of {count(len(records), 'text')}; the rest keep their order")
     rows = [
         {
             "rank": place,
@@ -77,7 +78,7 @@ def rerank(
         emit(rows)
     elif output is None:
         cells = [(str(row["rank"]), _score(row["score"]), str(row["id"]), str(row["text"])) for row in rows]
-        print_table(("rank", "score", "id", "text"), cells, right=("rank", "score"))
+        print_table(("rank", "score", "id", "text"), cells, right=("rank", "score"), empty="no texts to rank")
 
 
 def _score(score: object) -> str:

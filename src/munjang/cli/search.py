@@ -169,11 +169,11 @@ def _token_pairs(query: str | None, passage: str, library: Library) -> list[dict
 
 
 def _show(title: str | None, hits: Sequence[Hit], rows: Sequence[dict[str, Any]]) -> None:
-    if not hits:
+    if not hits and title is None:
         note("nothing was found")
         return
     cells = [(f"{hit.score:.4f}", hit.id, _place(hit), hit.passage) for hit in hits]
-    print_table(("score", "id", "place", "text"), cells, right=("score",), title=title)
+    print_table(("score", "id", "place", "text"), cells, right=("score",), title=title, empty="nothing was found")
     for hit, row in zip(hits, rows, strict=True):
         if hit.explanation is not None:
             print(f"{hit.id}: {_explained(row['explanation'])}")

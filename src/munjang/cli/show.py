@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from munjang.wording import count
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -46,8 +48,15 @@ def console() -> Console:
     return Console(width=None if watched else PIPE_WIDTH, highlight=False, emoji=False, markup=False)
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = (), title: str | None = None) -> None:
-    """Print a table; the columns named in `right` hold numbers."""
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    right: Sequence[str] = (),
+    title: str | None = None,
+    empty: str = "there is nothing to show",
+) -> None:
+    """Print a table, or without rows the sentence `empty`; the columns named in `right` hold numbers."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -57,7 +66,10 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right:
         table.add_column(Text(name), justify="right" if name in right else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(one_line(cell)) for cell in row))
-    console().print(table)
+    if table.row_count:
+        console().print(table)
+    else:
+        print(one_line(empty if title is None else f"{title}: {empty}"))
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
@@ -68,13 +80,13 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
         print(f"{name:<{width}}  {one_line(value)}")
 
 
-def size_text(count: int) -> str:
+def size_text(size: int) -> str:
     """Say a number of bytes.
 
     >>> size_text(90_900_000)
     '90.9 MB'
     """
     for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if count >= factor:
-            return f"{count / factor:.1f} {unit}"
-    return f"{count} bytes"
+        if size >= factor:
+            return f"{size / factor:.1f} {unit}"
+    return count(size, "byte")

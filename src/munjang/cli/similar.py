@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -27,16 +28,15 @@ from munjang.cli.options import (
 )
 from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts
-from munjang.errors import InputError, UsageError
+from munjang.errors import InputError, UsageError, shown
+from munjang.models.expected_similarity import SCALE, describe_expected, expect_similarity
 from munjang.report.words import Word, say
 
 if TYPE_CHECKING:
+    from munjang.evaluate.calibrate import Calibration
     from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.text.rows import Format
     from munjang.types import Floats, Language, Metric
-
-WORDS = ((0.9, Word.NEARLY_THE_SAME), (0.7, Word.MUCH_ALIKE), (0.5, Word.RELATED), (0.3, Word.LOOSELY_RELATED))
-"""Rough words for a cosine; where the lines lie differs from model to model, which `munjang calibrate` measures."""
 
 SHOWN_CELLS = 2_500
 """Beyond this a matrix is of no use in a terminal."""
@@ -63,6 +63,10 @@ def similar(
         Literal["cosine", "dot", "euclidean", "manhattan"] | None,
         typer.Option(help="How vectors are compared; distances are negative, so that more is nearer. Without it, as the model says."),
     ] = None,
+    calibration: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What `munjang calibrate -o` wrote for this model: says how likely the two are the same."),
+    ] = None,
     output: OutputOption = None,
     language: LanguageOption = None,
     model: ModelOption = None,
@@ -75,10 +79,13 @@ def similar(
 ) -> None:
     """Say how alike two sentences are, or every line of a file with every line of another.
 
+    Words beside the number come from what people said of labelled pairs that this model scored; a model without them shows the number.
     With --matrix, -o writes .html or .svg (a picture), .csv or .npy.
     """
     from munjang.cli.watched import load_model
 
+    if calibration is not None and (matrix or metric not in (None, "cosine")):
+        raise UsageError("--calibration says what the cosine of two sentences means, so it goes with neither --matrix nor another --metric")
     if matrix:
         _check_output(output)
         rows = _texts(a, text_column, format, encoding, no_quoting=no_quoting)
@@ -92,16 +99,7 @@ def similar(
     elif output is not None:
         raise UsageError("-o goes with --matrix; the score of two sentences is printed")
     else:
-        _pair(load_model(model, compute=compute), a, b, metric=metric, as_json=as_json)
-
-
-def in_words(score: float, language: Language = "en") -> str:
-    """Return rough words for a cosine.
-
-    >>> in_words(0.83)
-    'much alike'
-    """
-    return say(next((word for least, word in WORDS if score >= least), Word.HARDLY_RELATED), language)
+        _pair(load_model(model, compute=compute), a, b, metric=metric, calibration=calibration, as_json=as_json)
 
 
 def sentence(argument: str) -> str:
@@ -114,18 +112,44 @@ def sentence(argument: str) -> str:
     return found
 
 
-def _pair(encoder: SentenceEncoder, a: str, b: str, *, metric: Metric | None, as_json: bool) -> None:
+def _pair(encoder: SentenceEncoder, a: str, b: str, *, metric: Metric | None, calibration: Path | None, as_json: bool) -> None:
     from munjang.vectors.similarity import similarity
 
     if a == b == "-":
         raise UsageError('"-" can stand for one of the two sentences, not for both')
-    u, v = encoder.encode([sentence(a), sentence(b)])
+    curve = None if calibration is None else _calibration_of(encoder, calibration)
+    a, b = sentence(a), sentence(b)
+    u, v = encoder.encode([a, b])
     used = metric or encoder.folder.similarity
+    if curve is not None and used != "cosine":
+        raise UsageError(f"{encoder.name} compares by {used}, and --calibration is about cosines\n  add --metric cosine")
     score = round(float(similarity(u, v, metric=used)[0, 0]), 6)
+    if curve is not None:
+        probability = round(float(curve.probability(score)[0]), 6)
+        meaning: dict[str, Any] = {"probability": probability}
+        words = f"the same with probability {probability:.2f}"
+    else:
+        expected = expect_similarity(encoder, a, b, score) if used == "cosine" else None
+        meaning = {} if expected is None else {"expected": round(expected, 3), "scale": list(SCALE), "words": describe_expected(expected)}
+        words = str(meaning.get("words", "")) if used == "cosine" else used
     if as_json:
-        emit({"score": score})
-        return
-    print(f"{score:.2f}  {in_words(score)}" if used == "cosine" else f"{score:.4f}  ({used})")
+        emit({"score": score, **meaning})
+    else:
+        print(f"{score:.{2 if used == 'cosine' else 4}f}" + (f" ({words})" if words else ""))
+
+
+def _calibration_of(encoder: SentenceEncoder, file: Path) -> Calibration:
+    """Return the user's own curve, unless it was measured with another model."""
+    from munjang.evaluate.calibrate import load_calibration
+
+    curve = load_calibration(file)
+    made_with = json.loads(file.read_text(encoding="utf-8"))
+    if made_with.get("fingerprint", encoder.fingerprint) != encoder.fingerprint:
+        raise UsageError(
+            f"{file.name}: measured with {shown(str(made_with.get('model')))}, and this is {encoder.name} in {encoder.compute}\n"
+            "  give that model with --model and --compute, or run munjang calibrate with this one"
+        )
+    return curve
 
 
 def _matrix(

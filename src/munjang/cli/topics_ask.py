@@ -87,7 +87,7 @@ def assign(
         return
     if output is None:
         lines = ([row.name(), str(each["topic"]), str(each["name"]), row.text[:80]] for row, each in zip(rows, said, strict=True))
-        print_table(["row", "topic", "name", "text"], lines, right=["topic"])
+        print_table(["row", "topic", "name", "text"], lines, right=["topic"], empty="no texts to put into topics")
     none = int((answer.labels < 0).sum())
     print_facts([("texts", f"{len(rows):,}"), ("without a topic", f"{none:,}"), *([("written", str(output))] if output else [])])
 
@@ -114,7 +114,12 @@ def find(
     if as_json:
         emit([{"id": topic.id, "name": topic.name, "score": round(score, 6), "size": topic.size} for topic, score in best])
     else:
-        print_table(["score", "topic", "name"], ([f"{score:.3f}", str(t.id), t.name] for t, score in best), right=["score", "topic"])
+        print_table(
+            ["score", "topic", "name"],
+            ([f"{score:.3f}", str(t.id), t.name] for t, score in best),
+            right=["score", "topic"],
+            empty="the model has no topics",
+        )
 
 
 def report(

@@ -45,7 +45,12 @@ def show_model(model: TopicModel, *, as_json: bool, **more: Any) -> None:
         emit(model_facts(model, **more))
         return
     rows = ([str(topic.id), f"{topic.size:,}", topic.name, " ".join(word for word, _ in topic.words)] for topic in model.topics)
-    print_table(["topic", "documents", "name", "words"], rows, right=["topic", "documents"])
+    print_table(
+        ["topic", "documents", "name", "words"],
+        rows,
+        right=["topic", "documents"],
+        empty="no topics: no group of documents is large enough",
+    )
     share = model.outliers / len(model.documents)
     print_facts(
         [
@@ -65,8 +70,13 @@ def show_topic(model: TopicModel, topic: Topic, *, as_json: bool) -> None:
         emit(topic_facts(model, topic))
         return
     print_facts([("topic", f"{topic.id}  {topic.name}"), ("documents", f"{topic.size:,}"), ("coherence", f"{topic.coherence:.3f} (NPMI)")])
-    print_table(["word", "weight"], ([word, f"{weight:.4f}"] for word, weight in topic.words), right=["weight"])
-    print_table(["row", "typical documents"], ([str(row + 1), model.documents.excerpts[row]] for row in topic.documents), right=["row"])
+    print_table(["word", "weight"], ([word, f"{weight:.4f}"] for word, weight in topic.words), right=["weight"], empty="no words")
+    print_table(
+        ["row", "typical documents"],
+        ([str(row + 1), model.documents.excerpts[row]] for row in topic.documents),
+        right=["row"],
+        empty="no typical documents",
+    )
 
 
 def write_report(

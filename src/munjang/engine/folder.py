@@ -16,6 +16,7 @@ from munjang.engine.modules import Module, Pooling, PoolingModule, StaticModule,
 from munjang.engine.read_module import MODULES_FILE, is_size, read_module, refuse_remote_code, transformer_settings
 from munjang.errors import FolderError, UsageError, shown
 from munjang.types import Metric
+from munjang.wording import brief_repr
 
 SETTINGS_FILE = "config_sentence_transformers.json"
 
@@ -28,6 +29,7 @@ class AssumptionWarning(UserWarning):
         self.for_shell = f"{fact} ({at_shell})" if at_shell else fact
 
 
+@brief_repr
 @dataclass(frozen=True)
 class ModelFolder:
     """What a model folder says about its model."""

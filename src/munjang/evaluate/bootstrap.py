@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from munjang.errors import UsageError
 from munjang.evaluate.inputs import FloatArray, IntArray, aligned, numbers, same_length
+from munjang.wording import brief_repr
 
 Resampled: TypeAlias = Callable[[FloatArray], FloatArray]
 """counts_BN → values_B."""
@@ -44,6 +45,7 @@ class Interval:
         return [self.low, self.high]
 
 
+@brief_repr
 @dataclass(frozen=True)
 class PairedDifference:
     """How much system a beats system b, the interval of that difference, and its two-sided p-value."""

@@ -23,11 +23,13 @@ from munjang.evaluate.inputs import FloatArray, IntArray, binary, numbers, same_
 from munjang.evaluate.result import jsonable
 from munjang.limits import LIMITS
 from munjang.whole_file import write_whole
+from munjang.wording import brief_repr
 
 Method: TypeAlias = Literal["isotonic", "logistic"]
 _FORMAT = "munjang-calibration-1"
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Calibration:
     """A rising curve from score to probability, and the threshold of the best F1.
@@ -60,6 +62,7 @@ class Calibration:
         }
 
 
+@brief_repr
 @dataclass(frozen=True)
 class CalibrationReport:
     """A calibration, and how good it is on rows it has not seen (five folds)."""
@@ -106,11 +109,33 @@ def fit(scores: ArrayLike, labels: ArrayLike, *, method: Method = "isotonic") ->
     s, g = _checked(scores, labels)
     threshold = best_f1(s, g).threshold
     if method == "isotonic":
-        return Calibration("isotonic", threshold, points=_isotonic(s, g))
+        return Calibration("isotonic", threshold, points=fit_rising_curve(s, g))
     if method == "logistic":
         slope, intercept = _platt(s, g)
         return Calibration("logistic", threshold, slope=slope, intercept=intercept)
     raise UsageError(f"no calibration is called {method!r}\n  choose isotonic or logistic")
+
+
+def fit_rising_curve(scores: ArrayLike, targets: ArrayLike) -> tuple[tuple[float, float], ...]:
+    """Return the points of the rising curve nearest to the targets: neighbours that are out of order are pooled until none is.
+
+    >>> fit_rising_curve([0.1, 0.2, 0.3], [0, 4, 2])
+    ((0.1, 0.0), (0.2, 3.0), (0.3, 3.0))
+    """
+    values, wanted = numbers(scores, name="scores"), numbers(targets, name="targets")
+    same_length(values, wanted, names=("scores", "targets"))
+    xs, group, counts = np.unique(values, return_inverse=True, return_counts=True)
+    sums = np.bincount(group, weights=wanted)
+    blocks: list[list[float]] = []  # [sum, count, first x, last x]
+    for x, total, count in zip(xs.tolist(), sums.tolist(), counts.tolist(), strict=True):
+        blocks.append([total, count, x, x])
+        while len(blocks) > 1 and blocks[-2][0] * blocks[-1][1] >= blocks[-1][0] * blocks[-2][1]:
+            total_, count_, _, last = blocks.pop()
+            blocks[-1] = [blocks[-1][0] + total_, blocks[-1][1] + count_, blocks[-1][2], last]
+    points: list[tuple[float, float]] = []
+    for total, count, first, last in blocks:
+        points += [(first, total / count)] if first == last else [(first, total / count), (last, total / count)]
+    return tuple(points)
 
 
 def expected_calibration_error(probabilities: ArrayLike, labels: ArrayLike, *, bins: int = 10) -> float:
@@ -179,22 +204,6 @@ def _folds(labels: IntArray, folds: int, seed: int) -> IntArray:
         rows = random.permutation(np.flatnonzero(labels == label))
         result[rows] = np.arange(rows.size) % folds
     return result
-
-
-def _isotonic(scores: FloatArray, labels: IntArray) -> tuple[tuple[float, float], ...]:
-    """The rising curve nearest to the labels: neighbours that are out of order are pooled until none is."""
-    xs, group, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    sums = np.bincount(group, weights=labels)
-    blocks: list[list[float]] = []  # [sum, count, first x, last x]
-    for x, total, count in zip(xs.tolist(), sums.tolist(), counts.tolist(), strict=True):
-        blocks.append([total, count, x, x])
-        while len(blocks) > 1 and blocks[-2][0] * blocks[-1][1] >= blocks[-1][0] * blocks[-2][1]:
-            total_, count_, _, last = blocks.pop()
-            blocks[-1] = [blocks[-1][0] + total_, blocks[-1][1] + count_, blocks[-1][2], last]
-    points: list[tuple[float, float]] = []
-    for total, count, first, last in blocks:
-        points += [(first, total / count)] if first == last else [(first, total / count), (last, total / count)]
-    return tuple(points)
 
 
 def _platt(scores: FloatArray, labels: IntArray) -> tuple[float, float]:

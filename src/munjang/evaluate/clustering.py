@@ -19,8 +19,10 @@ from munjang.evaluate.partition import partition_scores
 from munjang.evaluate.result import jsonable
 from munjang.types import Encoder, Vectors, check_encoder
 from munjang.vectors.similarity import normalize
+from munjang.wording import brief_repr
 
 
+@brief_repr
 @dataclass(frozen=True)
 class ClusteringResult:
     """Mean agreement of k-means with the gold classes over several seeds, and the standard deviation of V-measure."""

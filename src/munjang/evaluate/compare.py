@@ -35,10 +35,12 @@ from munjang.evaluate.retrieval import search_task
 from munjang.evaluate.similarities import pair_similarities
 from munjang.evaluate.sts import encode_sides
 from munjang.types import Encoder, check_encoder
+from munjang.wording import brief_repr
 
 Against: TypeAlias = Literal["spearman", "pearson", "ap"]
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Comparison:
     """One measure of systems a and b on the same rows; difference = a − b."""

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from munjang.evaluate.datasets.read import AnyDataset
 from munjang.evaluate.datasets.rows import DIFFERENT, SAME, LabelledPair, LabelledText, ScoredPair, TextPair, Triplet
+from munjang.wording import brief_repr
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -25,6 +26,7 @@ class LintRow:
     where: str
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Finding:
     """One thing that is wrong or worth knowing; `examples` are places (file and line), never texts."""

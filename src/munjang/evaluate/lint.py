@@ -15,6 +15,7 @@ from munjang.evaluate import lint_checks, overlap
 from munjang.evaluate.datasets.read import AS_FOUND, AnyDataset, ReadOptions, read_any
 from munjang.evaluate.findings import SEVERITIES, Finding, LintRow, rows_of
 from munjang.evaluate.result import jsonable
+from munjang.wording import brief_repr
 
 _CHECKS: tuple[Callable[[Sequence[LintRow]], list[Finding]], ...] = (
     lint_checks.identical_but_different,
@@ -27,6 +28,7 @@ _CHECKS: tuple[Callable[[Sequence[LintRow]], list[Finding]], ...] = (
 )
 
 
+@brief_repr
 @dataclass(frozen=True)
 class LintReport:
     """What was read, and everything found, gravest first."""

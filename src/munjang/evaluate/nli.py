@@ -19,8 +19,10 @@ from munjang.evaluate.datasets.rows import LabelledPair
 from munjang.evaluate.inputs import same_length, typed_rows
 from munjang.evaluate.result import jsonable
 from munjang.types import Scorer, check_scorer
+from munjang.wording import brief_repr
 
 
+@brief_repr
 @dataclass(frozen=True)
 class NliResult:
     """What a classifier scores; `confusion[gold][predicted]` counts pairs."""

@@ -23,8 +23,10 @@ from munjang.evaluate.result import jsonable
 from munjang.evaluate.similarities import pair_similarities
 from munjang.evaluate.sts import METRICS, encode_sides
 from munjang.types import Encoder, Vectors, check_encoder
+from munjang.wording import brief_repr
 
 
+@brief_repr
 @dataclass(frozen=True)
 class PairsResult:
     """What a model scores at telling same from different."""

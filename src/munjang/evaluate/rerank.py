@@ -20,8 +20,10 @@ from munjang.evaluate.ranking import DEFAULT_CUTS, Run, ranked
 from munjang.evaluate.result import jsonable
 from munjang.evaluate.retrieval import RetrievalResult, score_run
 from munjang.types import Scorer, check_scorer
+from munjang.wording import brief_repr
 
 
+@brief_repr
 @dataclass(frozen=True)
 class RerankResult:
     """The same queries before and after re-ranking, and whether the gain in nDCG at the main cut is real."""

@@ -18,8 +18,10 @@ from munjang.evaluate.ranking import DEFAULT_CUTS, Judgements, Run, average, per
 from munjang.evaluate.result import jsonable
 from munjang.types import Encoder, Metric, Vectors, check_encoder
 from munjang.vectors.topk import top_k
+from munjang.wording import brief_repr
 
 
+@brief_repr
 @dataclass(frozen=True)
 class RetrievalResult:
     """Means over the judged queries, each query's own numbers, and the run that they come from."""

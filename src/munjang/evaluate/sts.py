@@ -23,10 +23,12 @@ from munjang.evaluate.inputs import FloatArray, numbers, same_length, typed_rows
 from munjang.evaluate.result import jsonable
 from munjang.evaluate.similarities import pair_similarities
 from munjang.types import Encoder, Metric, Vectors, check_encoder
+from munjang.wording import brief_repr
 
 METRICS: tuple[Metric, ...] = get_args(Metric)
 
 
+@brief_repr
 @dataclass(frozen=True)
 class GenreScores:
     """The two cosine correlations on the pairs of one genre."""
@@ -37,6 +39,7 @@ class GenreScores:
     spearman_cosine: float
 
 
+@brief_repr
 @dataclass(frozen=True)
 class WorstPair:
     """A pair whose place by cosine is far from its place by gold; `gap` > 0 means that the model thinks it too similar."""
@@ -49,6 +52,7 @@ class WorstPair:
     where: str
 
 
+@brief_repr
 @dataclass(frozen=True)
 class StsResult:
     """What a model scores on one STS set."""

@@ -20,8 +20,10 @@ from munjang.evaluate.inputs import numbers, same_length, typed_rows
 from munjang.evaluate.rerank import relevance
 from munjang.evaluate.result import jsonable
 from munjang.types import Scorer
+from munjang.wording import brief_repr
 
 
+@brief_repr
 @dataclass(frozen=True)
 class CorrelationResult:
     """How well one list of scores follows gold scores: `pearson` and `spearman`."""

@@ -19,8 +19,10 @@ from munjang.evaluate.inputs import FloatArray, same_length, typed_rows
 from munjang.evaluate.result import jsonable
 from munjang.types import Encoder, Vectors, check_encoder
 from munjang.vectors.topk import top_k
+from munjang.wording import brief_repr
 
 
+@brief_repr
 @dataclass(frozen=True)
 class TranslationResult:
     """The accuracy from source to target, from target to source, and their mean."""

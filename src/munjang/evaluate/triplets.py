@@ -19,8 +19,10 @@ from munjang.evaluate.result import jsonable
 from munjang.evaluate.similarities import pair_similarities
 from munjang.evaluate.sts import METRICS
 from munjang.types import Encoder, Vectors, check_encoder
+from munjang.wording import brief_repr
 
 
+@brief_repr
 @dataclass(frozen=True)
 class TripletsResult:
     """The share of triplets in the right order, by similarity."""

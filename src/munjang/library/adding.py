@@ -12,16 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from munjang.errors import InputError, shown
+from munjang.library.content_ids import give_ids
 from munjang.library.fitting import fitting_passages
 from munjang.library.store import Change, Document, Entry, NewMetadata, Passage, Settings, Store
 from munjang.library.tuning import Tuning
 from munjang.library.words import passage_words
 from munjang.types import Encoder, Vectors
+from munjang.wording import brief_repr
 
 Progress = Callable[[int], None]
 """Is told how many more records are on disk."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class AddReport:
     """What became of the records."""
@@ -56,8 +59,8 @@ def add_documents(
     settings = store.settings()
     report = AddReport()
     start = time.perf_counter()
-    for batch in _batches(documents, tuning):
-        known = store.get([document.id for document in batch])
+    for waiting in _batches(documents, tuning):
+        batch, known = give_ids(waiting, store)
         if must_exist:
             _refuse_new(batch, known, store.name)
         latest = {document.id: document for document in batch}

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from munjang.library.store import Metadata
+from munjang.wording import brief_repr
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Explanation:
     """Where a hit's score comes from. Ranks count from 1; None means that this part did not find it or was not asked."""
@@ -19,6 +21,7 @@ class Explanation:
     """Words of the passage that the query asks for, as they stand there, in lower case."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Hit:
     """A document that answers, and the passage of it that answers best."""

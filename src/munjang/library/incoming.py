@@ -3,7 +3,7 @@
 A record is a text, a mapping with "text" (and maybe "id" and "metadata"; other keys join the metadata), or a `Record` of a reader. Records
 come in a list, an iterator, a column of texts, or a data frame with the column "text", whose rows are such mappings. Texts and the strings
 in metadata are put into NFC without NUL, so that a filter finds what looks the same. An id is never changed, only refused. A record without
-an id gets its content hash as one, so equal texts are one document.
+an id goes on without one, and gets it from its text when it is added (`content_ids`).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from munjang.text.records import Record
 from munjang.text.rows import BadLines
 from munjang.text.unicode import clean
 from munjang.text.validate_texts import validate_items
+from munjang.wording import count
 
 Incoming: TypeAlias = str | Mapping[str, Any] | Record
 Records: TypeAlias = Iterable[Incoming] | Any
@@ -84,7 +85,7 @@ def _document(record: Incoming, limits: Limits) -> Document:
     if not text.strip():
         raise TextError("the text is empty, expected something to find\n  leave the record out")
     hashed = content_hash(text)
-    return Document(hashed if id is None else checked_id(str(id), limits=limits), text, _metadata(metadata, limits), hashed)
+    return Document("" if id is None else checked_id(str(id), limits=limits), text, _metadata(metadata, limits), hashed)
 
 
 def _parts(record: Incoming) -> tuple[object, object, Mapping[str, Any]]:
@@ -112,7 +113,7 @@ def checked_id(id: str, *, limits: Limits = LIMITS) -> str:
     except UnicodeEncodeError:
         raise InputError(f"the id {shown(id)} holds a lone surrogate, expected Unicode text") from None
     if not id or "\x00" in id or size > limits.max_id_bytes:
-        raise InputError(f"the id {shown(id)} has {size:,} bytes, expected 1 to {limits.max_id_bytes:,}, and no NUL among them")
+        raise InputError(f"the id {shown(id)} has {count(size, 'byte')}, expected 1 to {limits.max_id_bytes:,}, and no NUL among them")
     return id
 
 
@@ -125,7 +126,9 @@ def _metadata(metadata: Mapping[str, Any], limits: Limits) -> Metadata:
     cleaned: Metadata = {_key(key): _cleaned(value, 1) for key, value in metadata.items()}
     size = len(json.dumps(cleaned, ensure_ascii=False).encode())
     if size > limits.max_metadata_bytes:
-        raise InputError(f"the metadata have {size:,} bytes, the limit is {limits.max_metadata_bytes:,}\n  keep long texts elsewhere")
+        raise InputError(
+            f"the metadata have {count(size, 'byte')}, the limit is {limits.max_metadata_bytes:,}\n  keep long texts elsewhere"
+        )
     return cleaned
 
 

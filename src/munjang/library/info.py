@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from munjang.library.store import Store
+from munjang.wording import brief_repr
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Info:
     """What a library is and holds."""

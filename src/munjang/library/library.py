@@ -14,7 +14,7 @@ from types import TracebackType
 
 import numpy as np
 
-from munjang.errors import UsageError
+from munjang.errors import UsageError, shown
 from munjang.library.adding import AddReport, Progress, add_documents, make_entries
 from munjang.library.fuse import Hybrid
 from munjang.library.hits import Hit
@@ -38,6 +38,7 @@ from munjang.text.rows import BadLines
 from munjang.text.unicode import clean
 from munjang.text.validate_texts import validate_ids, validate_text, validate_texts
 from munjang.types import Encoder, Scorer, check_encoder, check_scorer
+from munjang.wording import name_facts, quote_place
 
 QUERY_CHARACTERS = 10_000
 """Characters of a query that are looked at for words."""
@@ -55,6 +56,10 @@ class Library:
         self._tuning = tuning
         self._meaning = Meaning(store, folder, tuning)
         self._keys = KnownKeys(store)
+
+    def __repr__(self) -> str:
+        model = "no model" if self.encoder is None else f"model {shown(model_name(self.encoder), 40)}"
+        return name_facts("Library", [quote_place(self.store.name), model])  # no counts: a repr must not ask a server
 
     @classmethod
     def open(

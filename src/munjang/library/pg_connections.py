@@ -11,7 +11,7 @@ import selectors
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -28,7 +28,8 @@ _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 class Address:
     """Where a library is: a database, and a schema in it, `postgresql://host/database#name`."""
 
-    url: str
+    url: str = field(repr=False)
+    """With the password; never shown."""
     schema: str
     shown: str
     """Without the password."""

@@ -18,6 +18,7 @@ from munjang.errors import UsageError
 from munjang.library.fuse import min_max_scale
 from munjang.library.hits import Hit
 from munjang.types import Scorer
+from munjang.wording import count
 
 AT_ONCE = 16
 """Pairs that are scored between two looks at the clock."""
@@ -77,7 +78,7 @@ def rerank_hits(
         scorer.time_was_up(len(scored), len(hits))
     elif len(scored) < len(hits):
         warnings.warn(
-            f"the budget of {budget_seconds or 0:g} s was up after re-ranking {len(scored):,} of {len(hits):,} documents; "
+            f"the budget of {budget_seconds or 0:g} s was up after re-ranking {len(scored):,} of {count(len(hits), 'document')}; "
             "the rest follow in their old order",
             BudgetWarning,
             stacklevel=2,

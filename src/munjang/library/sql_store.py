@@ -15,6 +15,7 @@ from munjang.errors import UsageError
 from munjang.library.store import BLOCK, Document, Entry, Place, Scored, Settings, VectorBlock
 from munjang.library.where import Condition
 from munjang.types import Ints
+from munjang.wording import name_facts, quote_place
 
 Connection = TypeVar("Connection")
 Lent = TypeVar("Lent", covariant=True)
@@ -67,6 +68,9 @@ class SqlStore(Generic[Connection]):
         self._name, self._uuid = name, uuid
         self._connections, self._reads = connections, reads
         self._writing = threading.local()
+
+    def __repr__(self) -> str:
+        return name_facts(type(self).__name__, [quote_place(self.name)])
 
     @property
     def name(self) -> str:

@@ -20,6 +20,7 @@ from munjang.library.store import MAX_WORDS, Document, Entry, Passage, Place, Sc
 from munjang.library.where import Condition
 from munjang.library.where_sqlite import key_sql, where_sql
 from munjang.types import Ints, Vectors
+from munjang.wording import count
 
 _VECTORS = """
     SELECT passages.row, passages.document, passages.start, passages.stop, vectors.vector, vectors.checksum, documents.id
@@ -147,7 +148,7 @@ def _entry(connection: sqlite3.Connection, row: tuple[int, str, str, str, str, i
     sql = "SELECT body FROM words WHERE rowid IN (SELECT row FROM passages WHERE document = ?) ORDER BY rowid"
     words = [tuple(each.split()) for (each,) in connection.execute(sql, (number,)) if isinstance(each, str)]
     if len(words) != len(found):
-        raise DamagedFile(f"{name}: a document has {len(found)} passages but words for {len(words)}\n  run munjang check")
+        raise DamagedFile(f"{name}: a document has {count(len(found), 'passage')} but words for {len(words)}\n  run munjang check")
     passages = tuple(Passage(start, stop, each) for (_, _, start, stop, *_), each in zip(found, words, strict=True))
     return Entry(_document(row, name), passages, _vector_block(found, dimension, name).vectors_ND)
 

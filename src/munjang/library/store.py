@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from munjang.library.where import Condition
 from munjang.types import Ints, Vectors
+from munjang.wording import brief_repr
 
 Metadata: TypeAlias = dict[str, Any]
 """What JSON can hold; strings in NFC, without NUL."""
@@ -30,11 +31,13 @@ BLOCK = 4_096
 """Rows that an iteration hands out at once."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Document:
     """One document as it was handed in."""
 
     id: str
+    """Empty only on the way into a library, where it is made of the text."""
     text: str
     metadata: Metadata
     content_hash: str

@@ -20,6 +20,7 @@ from typing import cast
 from munjang.errors import UsageError, shown
 from munjang.library.where import AllOf, AnyOf, Compare, Condition, Contains, IsNull, Like, Not, OneOf, Operator, Value
 from munjang.text.unicode import clean
+from munjang.wording import count
 
 MAX_LENGTH = 65_536
 MAX_DEPTH = 20
@@ -54,7 +55,7 @@ def parse_where(where: str) -> Condition:
     AllOf(conditions=(Compare(key='year', operator='>=', value=2020), Not(condition=Compare(key='category', operator='=', value='소설'))))
     """
     if len(where) > MAX_LENGTH:
-        raise UsageError(f"the filter has {len(where):,} characters, the limit is {MAX_LENGTH:,}\n  filter by fewer values")
+        raise UsageError(f"the filter has {count(len(where), 'character')}, the limit is {MAX_LENGTH:,}\n  filter by fewer values")
     return _Parser(clean(where)).whole()
 
 

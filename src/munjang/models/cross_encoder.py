@@ -34,6 +34,7 @@ from munjang.text.batching import plan_batches
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
 from munjang.text.validate_texts import validate_pairs, validate_text, validate_texts
 from munjang.types import Vectors
+from munjang.wording import brief_repr, count, name_facts, plural, quote_place
 
 ScoreKind = Literal["model", "logits", "sigmoid", "softmax"]
 """What a score is: the model's own activation, the raw logit, or one of two activations by name."""
@@ -42,6 +43,7 @@ FEWEST_DOCUMENT_TOKENS = 8
 """A query is only cut so far that this much of a document can be read."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Scored:
     """Scores, and which pairs did not fit."""
@@ -51,6 +53,7 @@ class Scored:
     """Indices of the pairs whose second text lost its end (or whose first text alone was too long)."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Ranked:
     """One document of a ranking."""
@@ -60,6 +63,7 @@ class Ranked:
     text: str
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Ranking:
     """Documents, best first, and how far the scoring got."""
@@ -87,6 +91,10 @@ class CrossEncoder:
         self.name = name
         self.compute = compute
         self.max_length = max_length
+
+    def __repr__(self) -> str:
+        facts = [count(len(self.labels), "label"), self.compute, f"at most {count(self.max_length, 'token')}"]
+        return name_facts("CrossEncoder", [quote_place(self.name), *facts])
 
     @classmethod
     @explain_other_names(LOAD)
@@ -158,7 +166,7 @@ class CrossEncoder:
         behind in their old order with the score NaN, and `scored` says how many were reached. `k` cuts the answer, not the scoring.
         """
         if len(self.labels) != 1:
-            raise UsageError(f"{self.name}: has {len(self.labels)} labels; ranking needs a model with one score")
+            raise UsageError(f"{self.name}: has {count(len(self.labels), 'label')}; ranking needs a model with one score")
         query, texts = validate_text(query, name="query"), validate_texts(documents, name="documents")
         if k is not None and (not hasattr(k, "__index__") or k < 1):
             raise UsageError(f"k is {k!r}, expected a whole number, at least 1, or None for all documents")
@@ -184,7 +192,7 @@ class CrossEncoder:
         save_cross_folder(self.folder, self.tokenizer, Path(path), max_length=self.max_length, activation=self.engine.head.activation)
 
     def _warn_of_cut(self, cut: int, seen: int, *, in_python: str) -> None:
-        fact = f"{cut:,} of {seen:,} pairs are longer than {self.max_length} tokens; they were not read to their end"
+        fact = f"{cut:,} of {count(seen, 'pair')} {plural(cut, 'is')} longer than {self.max_length} tokens; they were not read to their end"
         warnings.warn(TruncationWarning(fact, in_python=in_python), stacklevel=3)
 
     def _activation(self, score: ScoreKind) -> Activation | Literal["softmax"]:

@@ -10,8 +10,10 @@ from munjang.models.long_text import LongText
 from munjang.types import Precision, Vectors
 from munjang.vectors.quantize import quantize
 from munjang.vectors.similarity import normalize as unit
+from munjang.wording import brief_repr
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Encoded:
     """Vectors, and what happened on the way."""
@@ -23,6 +25,7 @@ class Encoded:
     """Indices of the texts that were longer than the model's limit."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class TokenVectors:
     """One text's tokens and the hidden state of each."""

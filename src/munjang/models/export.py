@@ -27,6 +27,7 @@ from munjang.models.samples import load_samples
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.types import Vectors, check_encoder
 from munjang.whole_file import in_words, make_folder, write_whole
+from munjang.wording import brief_repr
 
 FILES: dict[Compute, str] = {"float32": "onnx/model.onnx", "int8": "onnx/model_qint8.onnx"}
 PARITY: dict[Compute, float] = {"float32": 1e-5, "int8": 0.05}
@@ -37,6 +38,7 @@ LARGEST_FILE = 2**31 - 1
 """A protobuf file cannot be larger."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class ExportReport:
     """What was written, and how near it is."""

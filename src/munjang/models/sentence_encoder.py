@@ -36,6 +36,7 @@ from munjang.text.tokenizer import Tokenizer, load_tokenizer
 from munjang.text.validate_texts import stream_texts, validate_texts
 from munjang.types import Floats, Precision
 from munjang.vectors.similarity import similarity, similarity_pairwise
+from munjang.wording import count, name_facts, plural, quote_place
 
 
 class SentenceEncoder:
@@ -86,6 +87,11 @@ class SentenceEncoder:
         check_vocabulary(folder, tokenizer, engine.vocabulary_size)
         limit = token_limit(folder, tokenizer, positions=engine.max_tokens, asked=max_length)
         return cls(folder, tokenizer, engine, name=found.name, compute=compute, max_length=limit)
+
+    def __repr__(self) -> str:
+        limit = "no limit of tokens" if self.max_length is None else f"at most {count(self.max_length, 'token')}"
+        size = [count(self.dimension, "dimension"), count(self.engine.layers, "layer")]
+        return name_facts("SentenceEncoder", [quote_place(self.name), *size, self.compute, limit])
 
     @property
     def dimension(self) -> int:
@@ -261,5 +267,5 @@ class SentenceEncoder:
             self._warn_of_cut(cut, seen, in_python="encode_with_report says which; long_text='window' reads all")
 
     def _warn_of_cut(self, cut: int, seen: int, *, in_python: str) -> None:
-        fact = f"{cut:,} of {seen:,} texts are longer than {self.max_length} tokens; only their beginning was read"
+        fact = f"{cut:,} of {count(seen, 'text')} {plural(cut, 'is')} longer than {self.max_length} tokens; only their beginning was read"
         warnings.warn(TruncationWarning(fact, in_python=in_python, at_shell="munjang encode --long-text window reads all"), stacklevel=3)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from munjang.errors import UsageError
 from munjang.report.page import FONTS, escape
 from munjang.types import Floats
+from munjang.wording import count
 
 MAX_CELLS = 40_000
 """A picture with more cells than this is larger than a browser likes and finer than an eye sees."""
@@ -127,7 +128,7 @@ def _label_width(names: Sequence[str]) -> int:
 
 def _check(values_NM: Floats, rows: Sequence[str], columns: Sequence[str]) -> None:
     if values_NM.shape != (len(rows), len(columns)):
-        raise UsageError(f"heat map: {values_NM.shape} numbers for {len(rows)} rows and {len(columns)} columns")
+        raise UsageError(f"heat map: {values_NM.shape} numbers for {count(len(rows), 'row')} and {count(len(columns), 'column')}")
     if values_NM.size > MAX_CELLS:
         raise UsageError(
             f"heat map: {len(rows):,} x {len(columns):,} cells are too many for a picture, the limit is {MAX_CELLS:,}\n"

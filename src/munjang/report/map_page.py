@@ -19,6 +19,7 @@ from munjang.report.heatmap import shorten
 from munjang.report.page import data, escape, page
 from munjang.report.words import Word, say
 from munjang.types import Language, Vectors
+from munjang.wording import count
 
 MAX_COLOURS = 20
 """Groups with a colour of their own; more cannot be told apart."""
@@ -52,7 +53,7 @@ class MapPoint:
 def map_page(places_N2: Vectors, points: Sequence[MapPoint], *, title: str, lead: str, language: Language = "en") -> str:
     """Return the whole page; places lie between 0 and 1."""
     if places_N2.shape != (len(points), 2):
-        raise UsageError(f"map: {places_N2.shape} places for {len(points):,} points, expected two numbers for each")
+        raise UsageError(f"map: {places_N2.shape} places for {count(len(points), 'point')}, expected two numbers for each")
     style = f"<style>{files('munjang.report').joinpath('map.css').read_text(encoding='utf-8')}</style>"
     script = files("munjang.report").joinpath("map.js").read_text(encoding="utf-8")
     body = _BODY.format_map({word.name: escape(say(word, language)) for word in _BODY_WORDS})

@@ -67,8 +67,8 @@ class Word(Enum):
     INSPECT_FOOTER = ("Made by munjang inspect", "munjang inspect로 만든 보고서입니다.")
     INSPECT_TITLE = ("Two sentences, token by token", "두 문장을 토큰끼리 견주기")
     INSPECT_LEAD = (
-        "{first} · {second} · score {score:.4f}, {in_words} · model {model}",
-        "{first} · {second} · 점수 {score:.4f}, {in_words} · 모델 {model}",
+        "{first} · {second} · score {score:.4f}{verdict} · model {model}",
+        "{first} · {second} · 점수 {score:.4f}{verdict} · 모델 {model}",
     )
     TOKEN_COSINES = ("Cosine of every token with every token", "토큰과 토큰의 코사인 유사도")
     TOKEN_SHARES = ("What every pair adds to the score, in hundredths", "토큰 쌍이 점수에 더하는 몫 (100분의 1 단위)")
@@ -108,10 +108,10 @@ class Word(Enum):
     NORMALIZE = ("normalize", "길이 정규화")
     CUT = ("cut", "차원 자르기")
     NEARLY_THE_SAME = ("nearly the same", "거의 같음")
-    MUCH_ALIKE = ("much alike", "매우 비슷함")
-    RELATED = ("related", "관련 있음")
-    LOOSELY_RELATED = ("loosely related", "조금 관련 있음")
-    HARDLY_RELATED = ("hardly related", "거의 관련 없음")
+    VERY_SIMILAR = ("very similar", "매우 비슷함")
+    SIMILAR = ("similar", "비슷함")
+    SOMEWHAT_SIMILAR = ("somewhat similar", "조금 비슷함")
+    NOT_SIMILAR = ("not similar", "비슷하지 않음")
 
     # Training: the page
     TRAINING_OF = ("Training of {name}", "{name} 학습 보고서")

@@ -40,7 +40,14 @@ async def pairs(call: Call, body: PairsRequest) -> Reply:
     given = await collection_of(call, body)
     found = await call.service.in_analysis_thread(
         call.errand,
-        lambda: mine(given.vectors_ND, texts=given.texts, threshold=body.threshold, top=body.top, max_overlap=body.max_overlap),
+        lambda: mine(
+            given.vectors_ND,
+            texts=given.texts,
+            threshold=body.threshold,
+            top=body.top,
+            max_overlap=body.max_overlap,
+            numbers=body.numbers,
+        ),
     )
     answer = {"pairs": [pair._asdict() for pair in found.pairs], "same": found.same, "groups": found.groups(), "cut": found.cut}
     return _reply(call, given, answer)

@@ -25,6 +25,7 @@ from munjang.serve.refusals import Overloaded
 from munjang.serve.ticket import Ticket, tell
 from munjang.text.batching import plan_batches
 from munjang.types import Vectors
+from munjang.wording import count
 
 Rows: TypeAlias = Sequence[Any] | Vectors
 """One result per text."""
@@ -98,7 +99,7 @@ class Batcher:
         if self.waiting_tokens >= limits.waiting_tokens or self.waiting_texts + texts > limits.waiting_texts:
             seconds = max(1, round(self.waiting_tokens / self._rate))
             raise Overloaded(
-                f"{self.waiting_texts:,} texts with {self.waiting_tokens:,} tokens are waiting, "
+                f"{count(self.waiting_texts, 'text')} with {count(self.waiting_tokens, 'token')} are waiting, "
                 f"the limit is {limits.waiting_texts:,} texts or {limits.waiting_tokens:,} tokens\n  try again in {seconds} s",
                 retry_after=seconds,
             )
@@ -143,9 +144,9 @@ class Batcher:
         queue = self._queues.get(lane)
         if queue is None:
             queue = self._queues[lane] = _Queue(lane)
-        for place, (content, count) in enumerate(zip(contents, tokens, strict=True)):
+        for place, (content, length) in enumerate(zip(contents, tokens, strict=True)):
             self._arrived += 1
-            queue.waiting.append(_Item(ticket, place, content, count, self._arrived))
+            queue.waiting.append(_Item(ticket, place, content, length, self._arrived))
         self.waiting_texts += len(contents)
         self.waiting_tokens += sum(tokens)
 

@@ -13,6 +13,7 @@ from munjang.serve.refusals import Refusal
 from munjang.serve.schemas.cohere import CohereRerankRequest, RerankResponse
 from munjang.serve.scoring import scored_pairs
 from munjang.text.unicode import clean
+from munjang.wording import count, plural
 
 UNIT_DOCUMENTS = 100
 """Documents that Cohere counts as one search."""
@@ -34,7 +35,10 @@ def reranker(version: str) -> Callable[[Call, CohereRerankRequest], Awaitable[Re
         units = {"search_units": -(-len(texts) // UNIT_DOCUMENTS)}
         meta: dict[str, Any] = {"api_version": {"version": version}, "billed_units": units}
         if call.seen.truncated:
-            meta["warnings"] = [f"{len(call.seen.truncated)} documents are longer than the model reads; only their beginning counted"]
+            cut = len(call.seen.truncated)
+            beginning = "its" if cut == 1 else "their"
+            told = f"{count(cut, 'document')} {plural(cut, 'is')} longer than the model reads; only {beginning} beginning counted"
+            meta["warnings"] = [told]
         return Reply({"id": secrets.token_hex(16), "results": results, "meta": meta}, headers=call.truncation_headers())
 
     return rerank

@@ -15,6 +15,7 @@ from munjang.serve.schemas.collection import CollectionRequest
 from munjang.text.tagging import Tagger, tagger
 from munjang.types import Vectors
 from munjang.vectors.similarity import normalize
+from munjang.wording import count
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +60,9 @@ def word_tagger(call: Call) -> Tagger:
 
 def _documents(library: Library, most: int) -> Collection:
     """Return a library's documents; a document's vector is the mean of its passages."""
-    count = library.info().documents
-    if count > most:
-        raise Refusal(413, f"the library holds {count:,} documents, the limit of an analysis is {most:,}", field="library")
+    documents = library.info().documents
+    if documents > most:
+        raise Refusal(413, f"the library holds {count(documents, 'document')}, the limit of an analysis is {most:,}", field="library")
     ids, texts, vectors = [], [], []
     for block in library.store.entries():
         for entry in block:

@@ -15,6 +15,7 @@ from munjang.serve.refusals import NothingSent, Refusal
 from munjang.types import Vectors
 from munjang.vectors.similarity import normalize as unit
 from munjang.vectors.similarity import similarity as all_pairs
+from munjang.wording import count
 
 Input: TypeAlias = str | list[str] | list[int] | list[list[int]]
 
@@ -76,7 +77,7 @@ def check_texts(call: Call, texts: Sequence[Any], *, field: str, limit: int | No
     if not texts:
         raise NothingSent(f"{field} is empty, expected 1 to {most:,} texts", field=field)
     if len(texts) > most:
-        raise Refusal(413, f"{field} holds {len(texts):,} texts, the limit is {most:,} a request", field=field)
+        raise Refusal(413, f"{field} holds {count(len(texts), 'text')}, the limit is {most:,} a request", field=field)
 
 
 async def _prepared(call: Call, given: Input, field: str, prompt_name: str | None, side: Side, cut: bool) -> Prepared:

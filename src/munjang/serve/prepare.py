@@ -15,6 +15,7 @@ from munjang.engine.modules import PoolingModule, StaticModule, TransformerModul
 from munjang.errors import UsageError, shown
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.serve.refusals import Refusal
+from munjang.wording import count
 
 Side = Literal["left", "right"]
 """Which end of a text that is too long goes."""
@@ -53,9 +54,9 @@ def _read(model: SentenceEncoder, whole: list[str], prompt: str, side: Side, cut
     counts: list[int] = []
     for group in _groups(whole):
         if len(group[0]) > SLICE:
-            kept, count = _read_in_slices(model, group[0], side)
+            kept, tokens = _read_in_slices(model, group[0], side)
             ids.append(kept)
-            counts.append(count)
+            counts.append(tokens)
         else:
             found = _token_ids(model, group)
             ids += found
@@ -103,17 +104,17 @@ def _groups(texts: list[str]) -> Iterator[list[str]]:
 def _read_in_slices(model: SentenceEncoder, text: str, side: Side) -> tuple[list[int], int]:
     """Return the ids of a very long text, and how many it has; where that is too many, the ids at the end that is kept, and a few more."""
     static = isinstance(model.folder.base, StaticModule)
-    limit, count = model.max_length, 0
+    limit, seen = model.max_length, 0
     kept: list[int] = []
     for part in _sliced(text):
         [ids] = _token_ids(model, [part])
         plain = ids if static else model.tokenizer.unwrap(ids)
-        count += len(plain)
+        seen += len(plain)
         if limit is None or side == "left" or len(kept) <= limit:
             kept += plain
         if limit is not None and side == "left":
             kept = kept[-limit - 1 :]
-    return (kept, count) if static else (model.tokenizer.wrap(kept), count + model.tokenizer.special_count)
+    return (kept, seen) if static else (model.tokenizer.wrap(kept), seen + model.tokenizer.special_count)
 
 
 def _sliced(text: str) -> list[str]:
@@ -143,10 +144,10 @@ def _prompt(model: SentenceEncoder, name: str | None) -> str:
 
 def _fitted(model: SentenceEncoder, ids: list[list[int]], counts: list[int], prompt: str, side: Side, cut: bool) -> Prepared:
     limit = model.max_length
-    long = [] if limit is None else [number for number, count in enumerate(counts) if count > limit]
+    long = [] if limit is None else [number for number, tokens in enumerate(counts) if tokens > limit]
     if long and limit is not None:
         if not cut:
-            raise Refusal(413, f"text {long[0]} has {counts[long[0]]:,} tokens, the model's limit is {limit:,}")
+            raise Refusal(413, f"text {long[0]} has {count(counts[long[0]], 'token')}, the model's limit is {limit:,}")
         for number in long:
             ids[number] = _shortened(model, ids[number], limit, side)
     keeps_prompt = all(module.include_prompt for module in model.folder.modules if isinstance(module, PoolingModule))

@@ -13,6 +13,7 @@ from munjang.serve.call import Call
 from munjang.serve.refusals import Refusal
 from munjang.text.batching import plan_batches
 from munjang.types import Vectors
+from munjang.wording import count
 
 
 class PassageScorer:
@@ -37,7 +38,7 @@ async def scored_pairs(call: Call, pairs: Sequence[tuple[str, str]], *, score: S
     """Return one score per pair, and remember which pairs were cut."""
     model = call.service.reranker
     if len(model.labels) != 1:
-        raise Refusal(424, f"the cross-encoder has {len(model.labels)} labels; ordering needs one with one score")
+        raise Refusal(424, f"the cross-encoder has {count(len(model.labels), 'label')}; ordering needs one with one score")
     found = await call.service.in_thread(call.errand, lambda: model.predict_with_report(pairs, score=score))
     call.note(texts=len(pairs), truncated=found.cut)
     scores: list[float] = found.scores.tolist()

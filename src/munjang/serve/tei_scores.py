@@ -14,6 +14,7 @@ from munjang.serve.refusals import Refusal
 from munjang.serve.schemas.tei import Prediction, PredictRequest, Rank, TeiRerankRequest
 from munjang.serve.scoring import predicted, scored_pairs
 from munjang.serve.tei_answer import computed
+from munjang.wording import count
 
 
 async def rerank(call: Call, body: TeiRerankRequest) -> Reply:
@@ -35,7 +36,7 @@ async def predict(call: Call, body: PredictRequest) -> Reply:
     check_texts(call, groups, field="inputs")
     wrong = next((number for number, group in enumerate(groups) if len(group) not in (1, 2)), None)
     if wrong is not None:
-        raise Refusal(422, f"inputs: entry {wrong} has {len(groups[wrong])} texts, expected one text or a pair", field="inputs")
+        raise Refusal(422, f"inputs: entry {wrong} has {count(len(groups[wrong]), 'text')}, expected one text or a pair", field="inputs")
     rows = await predicted(call, groups, raw=body.raw_scores)
     _refuse_cut(call, body.truncate)
     return computed(call, rows[0] if single else rows, (text for group in groups for text in group))

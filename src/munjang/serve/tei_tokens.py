@@ -12,6 +12,7 @@ from munjang.serve.refusals import Refusal
 from munjang.serve.schemas.tei import DecodeRequest, SimpleToken, TokenizeRequest
 from munjang.text.shield import SHIELD
 from munjang.text.unicode import break_long_words, clean
+from munjang.wording import count
 
 
 async def tokenize(call: Call, body: TokenizeRequest) -> Reply:
@@ -20,7 +21,7 @@ async def tokenize(call: Call, body: TokenizeRequest) -> Reply:
     check_texts(call, texts, field="inputs")
     characters, most = sum(map(len, texts)), call.service.settings.limits.max_tokenized_characters
     if characters > most:
-        raise Refusal(413, f"inputs hold {characters:,} characters, the limit of this route is {most:,}", field="inputs")
+        raise Refusal(413, f"inputs hold {count(characters, 'character')}, the limit of this route is {most:,}", field="inputs")
     model = call.service.encoder
     if body.prompt_name is not None and body.prompt_name not in model.prompts:
         raise Refusal(422, "prompt_name: the model has no such prompt", field="prompt_name")

@@ -14,8 +14,10 @@ from typing import Any
 from munjang.errors import InputError, shown
 from munjang.text.column_choice import ColumnChoice, OnGuess, choose_columns, missing_column, sample_of, take_sample, warn_of_guess
 from munjang.text.rows import BadLines, Row
+from munjang.wording import brief_repr
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Record:
     """One text of a file."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from munjang.errors import InputError
+from munjang.wording import brief_repr
 
 Format: TypeAlias = Literal["txt", "csv", "tsv", "jsonl", "json", "parquet"]
 
@@ -23,6 +24,7 @@ class ByteStream(Protocol):
         ...
 
 
+@brief_repr
 @dataclass(frozen=True, slots=True)
 class Row:
     """One row of a file: its values by column, and where it stood."""

@@ -27,6 +27,7 @@ from munjang.train.packed_parts import Parts, find_parts
 from munjang.train.packing import PackedTexts, pack
 from munjang.train.pooling import pool
 from munjang.types import Vectors
+from munjang.wording import count, name_facts, quote_place
 
 MAX_LENGTH = 128
 """Tokens of one text where neither folder nor recipe says a number, as the paper trains."""
@@ -60,6 +61,11 @@ class TrainableEncoder(nn.Module):
             # the sentence vector never passes the pooler: without this it would only cost the optimiser
             pooler.requires_grad_(False)
         self._parts = find_parts(backbone)
+
+    def __repr__(self) -> str:
+        made = [] if self.folder is None else [quote_place(self.folder)]
+        size = f"{sum(each.numel() for each in self.parameters()):,} parameters"
+        return name_facts("TrainableEncoder", [*made, count(self.dimension, "dimension"), size, f"{'+'.join(self.modes)} pooling"])
 
     @property
     def dimension(self) -> int:

@@ -35,8 +35,10 @@ from munjang.train.report import Spread, measure_spread, training_report
 from munjang.train.tail import Dense, Normalize, TailNorm
 from munjang.types import Language
 from munjang.whole_file import sync
+from munjang.wording import brief_repr
 
 
+@brief_repr
 @dataclass(frozen=True)
 class TrainResult:
     """What a training made: the folder, the log, the last dev scores (of the weights that were kept), and what was said on the way."""

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from munjang.wording import brief_repr
+
 
 @dataclass(frozen=True)
 class StepEntry:
@@ -18,6 +20,7 @@ class StepEntry:
     rate: float
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Answers:
     """How much a model's answers to the rows of a file differ, and how much the labels do.
@@ -46,6 +49,7 @@ class DevEntry:
     answers: Answers | None = None
 
 
+@brief_repr
 @dataclass(frozen=True)
 class FinalEntry:
     """What the weights that a stage kept, those of `step`, score on its test file `test`."""
@@ -57,6 +61,7 @@ class FinalEntry:
     scores: dict[str, float]
 
 
+@brief_repr
 @dataclass
 class TrainingLog:
     """Steps, evaluations and test scores in order."""

@@ -13,10 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from munjang.wording import brief_repr
+
 _LIKE_BERT = ("bert", "roberta", "xlm-roberta", "camembert", "electra")
 _OFFSET_BY_PADDING = ("roberta", "xlm-roberta", "camembert", "mpnet")
 
 
+@brief_repr
 @dataclass(frozen=True)
 class PartsLayer:
     """The modules of one transformer layer."""
@@ -41,6 +44,7 @@ class PartsLayer:
         return self.final_norm.training
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Parts:
     """The modules of an encoder that the packed pass calls."""

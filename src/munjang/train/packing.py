@@ -16,10 +16,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from munjang.wording import brief_repr
+
 BUCKET_COST = 1500
 """What one more bucket costs, in squared tokens of attention: padding up to this much is cheaper than another round of small operations."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Bucket:
     """Texts that attend together: `texts` of them, each padded to `length` tokens."""
@@ -33,6 +36,7 @@ class Bucket:
     """0 on tokens, −inf on padding."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class PackedTexts:
     """Tokens of N texts end to end, longest text first."""

@@ -23,11 +23,13 @@ from munjang.text.tagging import Tagger, tagger
 from munjang.text.validate_texts import validate_texts
 from munjang.types import Encoder, Floats, Ints, Vectors, check_encoder
 from munjang.vectors.similarity import as_rows
+from munjang.wording import brief_repr
 
 WINDOW = 4
 """Words of a text that are looked at together in `topic_distribution`."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Assigned:
     """Topics of texts: −1 for none; the score says how well a text fits the nearest topic, whether or not that is enough."""

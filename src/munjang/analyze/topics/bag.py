@@ -17,11 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from munjang.types import Ints
+from munjang.wording import brief_repr
 
 MAX_WORDS = 50_000
 """Words that a vocabulary holds at most."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Bag:
     """Documents as counted words; entries of document n are starts[n] to starts[n + 1]."""

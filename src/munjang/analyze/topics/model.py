@@ -21,6 +21,7 @@ from munjang.analyze.topics.settings import TopicSettings
 from munjang.errors import UsageError
 from munjang.text.unicode import clean
 from munjang.types import Ints, Vectors
+from munjang.wording import brief_repr, count, name_facts, quote_place
 
 OUTLIER = -1
 """The label of a document without a topic."""
@@ -28,6 +29,7 @@ EXCERPT = 200
 """Characters of a document that a model keeps."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Topic:
     """One topic."""
@@ -43,6 +45,7 @@ class Topic:
     """NPMI of the words."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Documents:
     """What a model keeps of the documents it was fitted on."""
@@ -80,6 +83,10 @@ class TopicModel:
     """Names that were given, not made of words."""
     encoder_name: str = ""
     """What the encoder was called where the topics were found, for people and for the command line."""
+
+    def __repr__(self) -> str:
+        made = [count(len(self.topics), "topic"), count(len(self.documents), "document"), f"{self.outliers:,} without a topic"]
+        return name_facts("TopicModel", [*made, f"method {self.settings.method}", f"encoder {quote_place(self.encoder_name)}"])
 
     @property
     def labels(self) -> Ints:

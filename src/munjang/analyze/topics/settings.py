@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from munjang.errors import UsageError, shown
+from munjang.wording import brief_repr
 
 Method: TypeAlias = Literal["graph", "kmeans", "hdbscan", "contextual"]
 Reduction: TypeAlias = Literal["pca", "umap", "none"]
 
 
+@brief_repr
 @dataclass(frozen=True)
 class TopicSettings:
     """What `fit_topics` is asked for."""

@@ -22,6 +22,7 @@ from munjang.analyze.topics.model import TopicModel
 from munjang.analyze.topics.word_choice import strongest
 from munjang.errors import InputError, UsageError, shown
 from munjang.types import Floats, Ints
+from munjang.wording import brief_repr
 
 MONTHS = (1, 3, 6, 12)
 """Lengths of periods where times are dates, in months; beyond, twice, four times … as long."""
@@ -31,6 +32,7 @@ SLICE_WORDS = 5
 _DATE = re.compile(r"(\d{4})[-./년 ]*(?:(\d{1,2})[-./월 ]*(?:(\d{1,2}))?)?")
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Slices:
     """How many documents of each topic fall into each period or class."""

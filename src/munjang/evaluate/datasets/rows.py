@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from munjang.evaluate.ranking import Judgements
+from munjang.wording import brief_repr
 
 Kind: TypeAlias = Literal["scored", "labelled", "pairs", "triplets", "texts"]
 Scale: TypeAlias = tuple[float, float]
@@ -17,6 +18,7 @@ SAME, DIFFERENT = "1", "0"
 NLI_LABELS = ("contradiction", "entailment", "neutral")
 
 
+@brief_repr
 @dataclass(frozen=True, slots=True)
 class ScoredPair:
     """Two sentences and how alike they are, 0 (nothing shared) to 1 (same meaning)."""
@@ -28,6 +30,7 @@ class ScoredPair:
     where: str = ""
 
 
+@brief_repr
 @dataclass(frozen=True, slots=True)
 class LabelledPair:
     """Two sentences and the name of their relation: an NLI label, or SAME ("1") and DIFFERENT ("0")."""
@@ -38,6 +41,7 @@ class LabelledPair:
     where: str = ""
 
 
+@brief_repr
 @dataclass(frozen=True, slots=True)
 class TextPair:
     """Two sentences that belong together: a translation, a question and its answer."""
@@ -47,6 +51,7 @@ class TextPair:
     where: str = ""
 
 
+@brief_repr
 @dataclass(frozen=True, slots=True)
 class Triplet:
     """A sentence, one nearer to it and one farther from it."""
@@ -57,6 +62,7 @@ class Triplet:
     where: str = ""
 
 
+@brief_repr
 @dataclass(frozen=True, slots=True)
 class LabelledText:
     """A sentence and the class or group that it belongs to."""
@@ -69,6 +75,7 @@ class LabelledText:
 Row = TypeVar("Row", ScoredPair, LabelledPair, TextPair, Triplet, LabelledText, covariant=False)
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Dataset(Generic[Row]):
     """Rows in file order, with the name of the layout they were read as and why it was chosen."""
@@ -88,6 +95,7 @@ class Dataset(Generic[Row]):
         return len(self.rows)
 
 
+@brief_repr
 @dataclass(frozen=True)
 class RetrievalTask:
     """Documents, queries and which document answers which query with what grade."""

@@ -9,9 +9,10 @@ let language = kept in LANGUAGES ? kept : navigator.language.startsWith("ko") ? 
 
 export const current = () => language;
 
-// t("search.found", { count: 3 }) fills {count} in.
+// t("search.found", { count: 3 }) fills {count} in; {count|hit|hits} is "1 hit" or "3 hits".
 export function t(name, values = {}) {
-  return LANGUAGES[language][name].replace(/\{(\w+)\}/g, (_, value) => values[value]);
+  return LANGUAGES[language][name].replace(/\{(\w+)(?:\|([^|}]*)\|([^|}]*))?\}/g,
+    (_, value, one, many) => one === undefined ? values[value] : `${values[value]} ${String(values[value]) === "1" ? one : many}`);
 }
 
 export function translate(root) {

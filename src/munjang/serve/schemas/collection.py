@@ -23,6 +23,8 @@ class PairsRequest(CollectionRequest):
     top: int = Field(default=1_000, ge=1, le=100_000)
     max_overlap: float | None = Field(default=None, ge=0, le=1)
     """Pairs that share a larger part of their words do not count."""
+    numbers: bool = False
+    """Pairs whose numbers, units, model codes or variants (Pro, Mini) differ do not count."""
 
 
 class ClustersRequest(CollectionRequest):
