@@ -69,3 +69,25 @@ def test_an_option_that_cannot_be_is_refused_before_the_file_is_read(server: Run
     answer = server.call("POST", f"/api/libraries/broken/upload?filename=a.csv&{query}", b"text\ncat\n")
     assert (answer.status, answer.json["error"]["field"]) == (422, field)
     assert server.get("/api/libraries/broken").status == 404
+
+
+def test_a_first_record_without_a_text_is_named_and_no_library_is_made(server: Running) -> None:
+    body = b'{"id": "x"}\n{"id": "a", "sentence": "rain"}\n{"id": "b", "sentence": "snow"}\n'
+    job = finished(server, server.call("POST", "/api/libraries/textless/upload?filename=a.jsonl", body))
+    assert (job["state"], job["error"]) == ("failed", "a.jsonl line 1: no column 'sentence', found 'id'")
+    assert server.get("/api/libraries/textless").status == 404
+
+
+def test_a_text_that_no_library_takes_is_named_before_one_is_made(server: Running) -> None:
+    job = finished(server, server.call("POST", "/api/libraries/blank/upload?filename=a.jsonl", b'{"text": "rain"}\n{"text": "  "}\n'))
+    assert job["state"] == "failed"
+    assert "a.jsonl line 2: the text is empty" in job["error"]
+    assert server.get("/api/libraries/blank").status == 404
+
+
+def test_a_column_that_was_guessed_is_told(server: Running) -> None:
+    path = "/api/libraries/guessed/upload?filename=a.csv"
+    job = finished(server, server.call("POST", path, b"title,body\na day,it rained\n"))
+    assert job["result"]["guessed_text_column"] == "body", job
+    job = finished(server, server.call("POST", path + "&text_column=title", b"title,body\na day,it rained\n"))
+    assert job["result"]["guessed_text_column"] is None, job
