@@ -92,7 +92,7 @@ def test_long_texts_are_counted_or_refused_by_line(munjang: Callable[..., Any], 
     assert "windows" in munjang("encode", "-", "--model", tiny_bert_folder, "--long-text", "window", stdin=lines).err
     refused = munjang("encode", "-", "--model", tiny_bert_folder, "--long-text", "error", stdin=lines)
     assert refused.code == 3
-    assert refused.err.startswith("munjang: stdin line 2: ")
+    assert "munjang: stdin line 2: " in refused.err
 
 
 def test_a_broken_line_stops_or_is_skipped(munjang: Callable[..., Any], tiny_bert_folder: Path, tmp_path: Path) -> None:

@@ -128,7 +128,8 @@ def test_a_training_is_taken_up_where_it_stopped(munjang: Call, recipe: Path, mo
     monkeypatch.setattr(Stepper, "run", interrupted)
     outcome = munjang("train", recipe)
     assert outcome.code == 130
-    assert outcome.err.endswith("munjang: interrupted\n")
+    assert "munjang: interrupted; the last checkpoint is after step " in outcome.err
+    assert outcome.err.endswith(f"  go on with: munjang train {recipe} --resume\n")
     refused(munjang, recipe, code=2, says=("not empty", "--resume"))
     assert munjang("train", recipe, "--resume").code == 0
     assert steps == [0, 1, 2, 3, 2, 3]
