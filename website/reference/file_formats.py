@@ -35,7 +35,7 @@ def page() -> str:
         "## Libraries\n",
         f"One SQLite file, application id `0x{sqlite_schema.APPLICATION:08X}`, format {sqlite_schema.FORMAT}.\n",
         documented(sqlite_schema),
-        fenced(";\n".join(sqlite_schema._TABLES) + ";", "sql"),
+        fenced(";\n".join(sqlite_schema.TABLES) + ";", "sql"),
     ]
     for heading, modules in WRITERS:
         parts.append(f"## {heading}\n")
