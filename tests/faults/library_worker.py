@@ -19,6 +19,7 @@ import numpy as np
 
 from munjang.library.library import Library
 from munjang.library.tuning import Tuning
+from munjang.library.words import passage_words
 
 
 class StubEncoder:
@@ -46,6 +47,7 @@ def say(**facts) -> None:
 def write(path: str, seed: int) -> None:
     rng = random.Random(seed)
     library = opened(path)
+    StubEncoder().encode(passage_words("imports", "bigrams+stems"))  # so that kills meet writes
     version = seed * 100_000
     while True:
         version += 1

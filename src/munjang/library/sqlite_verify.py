@@ -54,6 +54,7 @@ class Verifier:
         self._damage: str | None = None
         self._due = self._whole_due = -1.0
         self._writing: tuple[PageSums, LogPosition] | None = None
+        self._log_end = LogPosition()
 
     def verify(self, *, whole: bool = False) -> None:
         """Raise DamagedFile if the file is not what was written; costs next to nothing when it was verified in the last hour."""
@@ -94,7 +95,8 @@ class Verifier:
                     self._verify_whole(at_any_size=False)
                 sums = None if self._damage else load_sums(self._folder, self._uuid)
                 if sums is not None:
-                    self._writing = sums, read_log(self._path).end
+                    self._log_end = read_log(self._path, after=self._log_end).end
+                    self._writing = sums, self._log_end
             except (MunjangError, OSError):
                 pass
 
