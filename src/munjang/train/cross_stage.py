@@ -25,6 +25,7 @@ from munjang.train.recipe import StageRecipe
 from munjang.train.sampling import Sampled
 from munjang.train.stage import PADDED_WINDOW, Stage, StageData
 from munjang.train.table import TokenTable
+from munjang.wording import count, plural
 
 RANDOM_NEGATIVES = 4
 """Answers of other rows that a pair without labels gets."""
@@ -41,8 +42,8 @@ def prepare_cross_stage(recipe: StageRecipe, model: TrainableCrossEncoder, *, nu
         planned = plan_loss(recipe, source, found)
         made = shape_rows(found, planned.loss, seed=seed)
         shaped.append((made, planned.loss))
-        said.append(f"{made.source}: {len(made):,} rows, {ScoreObjective(planned.loss).describe()}{planned.why}")
-        said += [f"{found.source}: {len(found.skipped):,} rows left out, first: {found.skipped[0]}"] if found.skipped else []
+        said.append(f"{made.source}: {count(len(made), 'row')}, {ScoreObjective(planned.loss).describe()}{planned.why}")
+        said += [f"{found.source}: {count(len(found.skipped), 'row')} left out, first: {found.skipped[0]}"] if found.skipped else []
         said += [f"{made.source}: {note}" for note in made.notes]
     table = TokenTable((text for made, _ in shaped for example in made.examples for text in example.texts), model.tokens)
     objectives: list[Objective] = [ScoreObjective(loss) for _, loss in shaped]
@@ -91,9 +92,9 @@ def _as_lists(found: ExampleSet) -> ExampleSet:
     for query, rows in kept.items():
         best = sorted(rows, key=lambda row: -(row.label or 0.0))[:LONGEST_LIST]
         made.append(Example((query, *(row.texts[1] for row in best)), None, rows[0].where, scores=tuple(row.label or 0.0 for row in best)))
-    notes = [f"{len(groups) - len(kept):,} of {len(groups):,} queries left out, their documents all have one label"]
+    notes = [f"{len(groups) - len(kept):,} of {count(len(groups), 'query')} left out, their documents all have one label"]
     cut = sum(len(rows) > LONGEST_LIST for rows in kept.values())
-    notes += [f"{cut:,} queries have more than {LONGEST_LIST} documents, the most relevant are kept"] if cut else []
+    notes += [f"{count(cut, 'query')} {plural(cut, 'has')} more than {LONGEST_LIST} documents, the most relevant are kept"] if cut else []
     return replace(
         found, examples=tuple(made), label_kind="margins", notes=(*found.notes, *(notes if len(kept) < len(groups) else notes[1:]))
     )

@@ -34,6 +34,7 @@ from munjang.train.parallel import read_parallel_pairs
 from munjang.train.plain_text import read_plain_texts
 from munjang.train.row_filter import wanted_rows
 from munjang.train.several_negatives import read_several_negatives
+from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.train.objectives import DataShape
@@ -161,7 +162,7 @@ def _plain(source: DataSource) -> ExampleSet:
         source.path, columns=source.texts, sentences=source.kind == "sentences", skip_bad=source.skip_bad, wanted=wanted_rows(source.where)
     )
     made = tuple(Example((text,), None, where) for text, where in found.texts)
-    notes = (f"{found.repeated:,} texts that came before left out",) if found.repeated else ()
+    notes = (f"{count(found.repeated, 'text')} that came before left out",) if found.repeated else ()
     return ExampleSet(made, None, Path(source.path).name, skipped=found.skipped, notes=notes)
 
 

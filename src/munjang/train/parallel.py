@@ -19,6 +19,7 @@ from munjang.evaluate.datasets.recognise import Peek, flat, peek, recognise
 from munjang.text.readers import read_rows
 from munjang.text.rows import BadLines, Row
 from munjang.train.row_filter import wanted_rows
+from munjang.wording import count
 
 _LANGUAGE = re.compile(r"[a-z]{2}([-_][A-Za-z]{2,4})?")
 
@@ -45,8 +46,8 @@ class ParallelPairs:
     def notes(self) -> list[str]:
         """Say what was left out on purpose."""
         made = [f"columns {' → '.join(self.columns)}"]
-        made += [f"{self.repeated:,} pairs that came before left out"] if self.repeated else []
-        made += [f"{self.untranslated:,} rows without a translation left out"] if self.untranslated else []
+        made += [f"{count(self.repeated, 'pair')} that came before left out"] if self.repeated else []
+        made += [f"{count(self.untranslated, 'row')} without a translation left out"] if self.untranslated else []
         return made
 
 
@@ -60,7 +61,7 @@ def read_parallel_pairs(
     bad = BadLines(keep=1_000_000) if skip_bad else None
     wanted = wanted_rows(where)
     made: dict[tuple[str, str], ParallelPair] = {}
-    count = untranslated = 0
+    read = untranslated = 0
     for row in _rows(path, header, bad):
         try:
             if not wanted(row.values, row.where):
@@ -72,10 +73,10 @@ def read_parallel_pairs(
             bad.add(row.where, error)
             continue
         untranslated += not found
-        count += len(found)
+        read += len(found)
         for pair in found:
             made.setdefault((pair.source, pair.translation), pair)
-    return ParallelPairs(tuple(made.values()), chosen, count - len(made), untranslated, tuple(bad.first) if bad else ())
+    return ParallelPairs(tuple(made.values()), chosen, read - len(made), untranslated, tuple(bad.first) if bad else ())
 
 
 def _pairs(row: Row, columns: Sequence[str]) -> Iterator[ParallelPair]:

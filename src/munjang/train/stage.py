@@ -26,6 +26,7 @@ from munjang.train.objectives import OBJECTIVES, Objective, choose_objective, ma
 from munjang.train.recipe import StageRecipe
 from munjang.train.sampling import Batch, Sampled, plan_epoch
 from munjang.train.table import ABSENT, TokenTable
+from munjang.wording import count
 
 MakeLessons: TypeAlias = Callable[[TeacherRecipe, Sequence[str]], Lessons]
 """Asks a teacher for its vectors of texts."""
@@ -153,10 +154,10 @@ def prepare_stage(recipe: StageRecipe, encoder: TrainableEncoder, *, number: int
             made.attach(encoder, table.used().tolist())
             known[key] = len(objectives)
             objectives.append(made)
-            said.append(f"{found.source}: {len(found):,} rows, {made.describe()}{why}")
+            said.append(f"{found.source}: {count(len(found), 'row')}, {made.describe()}{why}")
         else:
-            said.append(f"{found.source}: {len(found):,} rows, as above")
-        said += [f"{found.source}: {len(found.skipped):,} rows left out, first: {found.skipped[0]}"] if found.skipped else []
+            said.append(f"{found.source}: {count(len(found), 'row')}, as above")
+        said += [f"{found.source}: {count(len(found.skipped), 'row')} left out, first: {found.skipped[0]}"] if found.skipped else []
         said += [f"{found.source}: {note}" for note in found.notes]
         chosen.append(known[key])
     taught = _taught(recipe, [found for found, at in zip(sets, chosen, strict=True) if objectives[at].label_kind == "vectors"], lessons)
