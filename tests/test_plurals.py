@@ -11,6 +11,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src/munjang"
 ROOMS = ("cli", "library", "report", "serve")
+"""What speaks to people; pages of topics are said in their own language elsewhere."""
 NOUNS = [
     "bytes",
     "cells",

@@ -83,7 +83,7 @@ def test_rejected_rows_are_noted_and_a_changed_call_is_refused(folder: Path, mun
     (folder / "bad.jsonl").write_text('{"text": "rain"}\n{broken\n')
     done = munjang("bulk", "bad.jsonl", "-o", "out", "--workers", "1", "--json", "--merge", "all.parquet")
     assert done.code == 0
-    assert "1 rows could not be used; out/rejected.jsonl says which and why" in done.err
+    assert "1 row could not be used; out/rejected.jsonl says which and why" in done.err
     assert (done.json["rows"], done.json["rejected"], len(done.json["merged_sha256"])) == (1, 1, 64)
     assert json.loads((folder / "out/rejected.jsonl").read_text())["line"] == 2
     again = munjang("bulk", "bad.jsonl", "-o", "out", "--workers", "1")

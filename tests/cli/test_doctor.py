@@ -53,7 +53,7 @@ def test_only_a_problem_is_exit_1(munjang: Callable[..., Any], monkeypatch: pyte
     monkeypatch.setattr(doctor, "examine", lambda: [fine("a", "b"), wrong("c", "d\x1b[31m", "do e")])
     told = munjang("doctor")
     assert told.code == 1
-    assert told.out == "ok       a  b\nproblem  c  d\\x1b[31m\n            → do e\n1 problems, 0 notes\n"
+    assert told.out == "ok       a  b\nproblem  c  d\\x1b[31m\n            → do e\n1 problem, 0 notes\n"
     assert not munjang("doctor", "--json").json["ok"]
 
 

@@ -150,7 +150,7 @@ def test_nli_says_that_it_needs_a_classifier_and_scores_predictions(munjang: Cal
     assert found.json["confusion"]["contradiction"]["neutral"] == 1
     assert "predicted" in munjang("evaluate", "nli", file, "--predictions", predicted).out
     predicted.write_text("entailment\n", encoding="utf-8")
-    assert "1 predictions, expected 3" in munjang("evaluate", "nli", file, "--predictions", predicted).err
+    assert "1 prediction, expected 3" in munjang("evaluate", "nli", file, "--predictions", predicted).err
 
 
 def test_triplets_whose_positive_is_the_anchor_are_all_right(munjang: Call, tiny_bert_folder: Path, tmp_path: Path) -> None:

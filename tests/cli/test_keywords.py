@@ -123,5 +123,5 @@ def test_places_of_keywords_are_those_of_the_shown_text(munjang: Callable[..., A
 def test_long_texts_are_counted_among_texts_not_among_phrases(munjang: Callable[..., Any], tiny_bert_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text("the rain and the river " * 50 + "\na cat\nthe heavy rain\n", encoding="utf-8")
     outcome = munjang("keywords", tmp_path / "long.txt", "--analyser", "plain", "--model", tiny_bert_folder)
-    assert "1 of 3 texts are longer" in outcome.err
-    assert outcome.err.count("texts are longer") == 1
+    assert "1 of 3 texts is longer" in outcome.err
+    assert outcome.err.count("longer than") == 1

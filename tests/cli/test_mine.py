@@ -65,7 +65,7 @@ def test_columns_may_be_named_and_broken_rows_left_out(munjang: Call, pairs: Pat
     outcome = munjang("mine", *named, "--skip-bad", "--json")
     assert outcome.code == 0, outcome.err
     assert outcome.json["pairs"] == len(NOUNS)
-    assert "1 rows left out" in outcome.err
+    assert "1 row left out" in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_pairs_that_are_cut_are_counted_without_naming_python(munjang: Munjang, 
     data = tmp_path / "sts.tsv"
     data.write_text("sentence1\tsentence2\tscore\nthe rain\t" + "rain " * 100 + "\t0.9\ncat\tdog\t0.1\nsun\tmoon\t0.4\n", encoding="utf-8")
     found = munjang("evaluate", "sts", data, "--model", cross_folder)
-    assert "1 of 3 pairs are longer than 48 tokens; they were not read to their end" in found.err
+    assert "1 of 3 pairs is longer than 48 tokens; not read to the end" in found.err
     assert "predict_with_report" not in found.err
 
 

@@ -86,7 +86,7 @@ def test_a_calibration_goes_with_two_sentences_and_their_cosine(
 
 def test_a_cut_is_said_with_the_commands_option(munjang: Callable[..., Any], tiny_bert_folder: Path) -> None:
     outcome = munjang("similar", "cat", "sleep " * 100, "--model", tiny_bert_folder)
-    assert "longer than 24 tokens; only their beginning was read (munjang encode --long-text window reads all)" in outcome.err
+    assert "longer than 24 tokens; only the beginning was read (munjang encode --long-text window reads all)" in outcome.err
     assert "encode_with_report" not in outcome.err
 
 

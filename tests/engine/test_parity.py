@@ -82,7 +82,7 @@ def test_a_text_may_fill_every_position(family, tiny_folder, authority):
     # distances beyond 128 reach the last of MPNet's buckets; offsets of RoBERTa's positions reach the last row
     folder = tiny_folder(family, positions=300, max_length=300)
     texts = ["coffee " * 400, "the cat is in the train " * 30, "rain"]
-    with pytest.warns(TruncationWarning, match="1 of 3 texts are longer than 300 tokens"):
+    with pytest.warns(TruncationWarning, match="1 of 3 texts is longer than 300 tokens"):
         ours = SentenceEncoder.load(folder).encode(texts)
     assert np.abs(ours - authority(folder, texts)).max() <= BOUND
 

@@ -281,6 +281,6 @@ def test_a_million_texts_from_a_generator_take_bounded_memory(model):
 
 def test_token_vectors_of_a_cut_text_are_told(tiny_bert_folder) -> None:
     model = SentenceEncoder.load(tiny_bert_folder)
-    with pytest.warns(TruncationWarning, match=r"1 of 2 texts are longer than \d+ tokens"):
+    with pytest.warns(TruncationWarning, match=r"1 of 2 texts is longer than \d+ tokens"):
         long, short = model.encode_tokens(["rain " * 1_000, "rain"])
     assert (len(long.ids), len(short.ids)) == (model.max_length, len(model.encode_tokens(["rain"])[0].ids))

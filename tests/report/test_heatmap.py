@@ -51,7 +51,7 @@ def test_a_shortened_name_fits(text: str, limit: int) -> None:
 
 
 def test_wrong_or_huge_matrices_are_refused() -> None:
-    with pytest.raises(UsageError, match="1 rows and 2 columns"):
+    with pytest.raises(UsageError, match="1 row and 2 columns"):
         heatmap_svg(np.zeros((1, 1)), ["a"], ["b", "c"], title="x")
     with pytest.raises(UsageError, match="too many"):
         heatmap_svg(np.zeros((300, 300)), ["a"] * 300, ["b"] * 300, title="x")

@@ -68,7 +68,7 @@ def test_repeated_pairs_and_rows_without_translation_are_counted(tmp_path: Path)
     path = written(tmp_path, "again.tsv", "en\tko\nrain\t비\nrain\t비\nrain\t빗물\nsnow\t \n")
     found = read_parallel_pairs(path)
     assert len(found.pairs) == 2
-    assert found.notes() == ["columns en → ko", "1 pairs that came before left out", "1 rows without a translation left out"]
+    assert found.notes() == ["columns en → ko", "1 pair that came before left out", "1 row without a translation left out"]
 
 
 def test_a_translation_without_source_is_an_error_that_names_the_line(tmp_path: Path) -> None:

@@ -220,7 +220,7 @@ def _report(summary: Summary, limit: int | None, bad: BadLines | None, *, long_t
     if summary.too_long:
         done = "read in windows and averaged" if long_text == "window" else "only the beginning was read (--long-text window reads all)"
         note(f"{summary.too_long:,} of {count(summary.rows, 'text')} {plural(summary.too_long, 'is')} longer than {limit} tokens; {done}")
-        note("they are: " + ", ".join(summary.too_long_at) + (", …" if summary.too_long > len(summary.too_long_at) else ""))
+        note("where: " + ", ".join(summary.too_long_at) + (", …" if summary.too_long > len(summary.too_long_at) else ""))
     if as_json and summary.output is None:
         return
     if as_json:

@@ -11,6 +11,7 @@ from munjang.evaluate.correlation import pearson
 from munjang.evaluate.datasets.layouts import has_hangul
 from munjang.evaluate.datasets.read import AnyDataset
 from munjang.evaluate.findings import Finding, LintRow, finding, normalised
+from munjang.wording import count, plural
 
 _LONG = 2_000  # characters; past what most sentence models read
 _ENOUGH = 30  # rows below which a correlation says nothing
@@ -26,9 +27,9 @@ def reading(data: AnyDataset) -> list[Finding]:
         advice = (
             "state the scale of the file (--scale 0 5), or mend the lines" if out_of_range else "mend the lines, or skip them on purpose"
         )
-        found.append(finding("bad-rows", "error", bad, f"{data.source}: {len(bad)} rows cannot be read", advice))
+        found.append(finding("bad-rows", "error", bad, f"{data.source}: {count(len(bad), 'row')} cannot be read", advice))
     if unlabelled:
-        message = f"{data.source}: {len(unlabelled)} rows carry no label"
+        message = f"{data.source}: {count(len(unlabelled), 'row')} without a label"
         found.append(finding("unlabelled", "info", unlabelled, message, "nothing: they are left out"))
     for note in data.notes:
         grave = "scale" in note
@@ -45,7 +46,7 @@ def identical_but_different(rows: Sequence[LintRow]) -> list[Finding]:
     if not wrong:
         return []
     inverted = len(wrong) > len(same) / 2
-    message = f"{len(wrong)} of {len(same)} pairs of identical sentences are labelled as different"
+    message = f"{len(wrong)} of {count(len(same), 'pair')} of identical sentences {plural(len(wrong), 'is')} labelled as different"
     advice = "the labels look inverted: state what they mean when reading" if inverted else "check these rows"
     return [
         finding("inverted-labels" if inverted else "identical-but-different", "error" if inverted else "warning", wrong, message, advice)
@@ -84,11 +85,11 @@ def label_balance(rows: Sequence[LintRow]) -> list[Finding]:
         ]
     if len(labels) > 20:  # scores or groups rather than classes
         return []
-    rare = {label: count for label, count in labels.items() if count < 0.02 * len(rows)}
+    rare = {label: size for label, size in labels.items() if size < 0.02 * len(rows)}
     if not rare:
         return []
     places = [row.where for row in rows if row.label in rare]
-    listed = ", ".join(f"{shown(label, 30)} {count} times" for label, count in sorted(rare.items())[:5])
+    listed = ", ".join(f"{shown(label, 30)} {count(size, 'time')}" for label, size in sorted(rare.items())[:5])
     return [finding("rare-label", "info", places, f"labels that hardly occur: {listed}", "check for typing errors in labels")]
 
 
@@ -104,11 +105,11 @@ def duplicates(rows: Sequence[LintRow]) -> list[Finding]:
     found = []
     if against:
         places = [" and ".join(row.where for row in group[:3]) for group in against]
-        message = f"{len(against)} texts or pairs occur with labels that contradict each other"
+        message = f"labels contradict each other for {count(len(against), 'text or pair')}"
         found.append(finding("contradictory-duplicates", "error", places, message, "decide each by hand, or leave them out"))
     if agreeing:
         places = [row.where for group in agreeing for row in group[1:]]
-        message = f"{len(places)} rows repeat an earlier one"
+        message = f"{count(len(places), 'repeat')} of an earlier row"
         found.append(
             finding("duplicates", "warning", places, message, "leave repeats out; in-batch negatives would push equal texts apart")
         )
@@ -121,7 +122,13 @@ def wordless_texts(rows: Sequence[LintRow]) -> list[Finding]:
     if not places:
         return []
     return [
-        finding("wordless", "warning", places, f"{len(places)} rows hold a text without a letter or digit", "look at them; leave them out")
+        finding(
+            "wordless",
+            "warning",
+            places,
+            f"{count(len(places), 'row')} with a text without a letter or digit",
+            "look at them; leave them out",
+        )
     ]
 
 
@@ -135,7 +142,9 @@ def language_mix(rows: Sequence[LintRow]) -> list[Finding]:
     places = [row.where for row, korean in zip(rows, hangul, strict=True) if korean == few]
     if not 0 < len(places) <= 0.4 * len(rows):
         return []
-    message = f"{len(places)} of {len(rows)} rows {'hold Hangul where most do not' if few else 'hold no Hangul where most do'}"
+    message = (
+        f"{len(places)} of {count(len(rows), 'row')} {'with Hangul where most have none' if few else 'without Hangul where most have it'}"
+    )
     return [finding("language-mix", "info", places, message, "fine if the set is meant to be mixed")]
 
 
@@ -148,7 +157,8 @@ def long_texts(rows: Sequence[LintRow]) -> list[Finding]:
     places = [row.where for row, length in zip(rows, lengths, strict=True) if length > max(_LONG, 5 * usual)]
     if not places:
         return []
-    message = f"{len(places)} texts are longer than {int(max(_LONG, 5 * usual)):,} characters (median {usual:.0f})"
+    limit = int(max(_LONG, 5 * usual))
+    message = f"{count(len(places), 'text')} {plural(len(places), 'is')} longer than {limit:,} characters (median {usual:.0f})"
     return [finding("long-texts", "info", places, message, "expect windows or truncation; split them into paragraphs")]
 
 

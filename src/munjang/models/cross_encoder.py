@@ -192,7 +192,7 @@ class CrossEncoder:
         save_cross_folder(self.folder, self.tokenizer, Path(path), max_length=self.max_length, activation=self.engine.head.activation)
 
     def _warn_of_cut(self, cut: int, seen: int, *, in_python: str) -> None:
-        fact = f"{cut:,} of {count(seen, 'pair')} {plural(cut, 'is')} longer than {self.max_length} tokens; they were not read to their end"
+        fact = f"{cut:,} of {count(seen, 'pair')} {plural(cut, 'is')} longer than {self.max_length} tokens; not read to the end"
         warnings.warn(TruncationWarning(fact, in_python=in_python), stacklevel=3)
 
     def _activation(self, score: ScoreKind) -> Activation | Literal["softmax"]:

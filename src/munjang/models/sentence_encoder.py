@@ -267,5 +267,5 @@ class SentenceEncoder:
             self._warn_of_cut(cut, seen, in_python="encode_with_report says which; long_text='window' reads all")
 
     def _warn_of_cut(self, cut: int, seen: int, *, in_python: str) -> None:
-        fact = f"{cut:,} of {count(seen, 'text')} {plural(cut, 'is')} longer than {self.max_length} tokens; only their beginning was read"
+        fact = f"{cut:,} of {count(seen, 'text')} {plural(cut, 'is')} longer than {self.max_length} tokens; only the beginning was read"
         warnings.warn(TruncationWarning(fact, in_python=in_python, at_shell="munjang encode --long-text window reads all"), stacklevel=3)

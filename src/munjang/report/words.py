@@ -7,6 +7,7 @@ commands, options, files, metrics and objectives are not words and stay as they 
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import Any
 
@@ -203,7 +204,7 @@ class Word(Enum):
     ROWS_AS_ABOVE = ("{file}: {count:,} rows, as above", "{file}: {count:,}행, 위와 같음")
     ROWS_LEFT_OUT = ("{file}: {count:,} rows left out, first: {first}", "{file}: {count:,}행 제외, 첫 행: {first}")
     WORDS_ADDED = (
-        "{count:,} words of the data are pieces of the vocabulary now: {first}",
+        "{count:,} words of the data added to the vocabulary: {first}",
         "데이터의 낱말 {count:,}개를 어휘에 더했습니다: {first}",
     )
     HEAD_KEPT = ("the head of the cross-encoder is kept", "크로스 인코더의 헤드를 그대로 씁니다")
@@ -229,7 +230,7 @@ class Word(Enum):
         "질의 {total:,}개 가운데 문서의 라벨이 모두 같은 {count:,}개 제외",
     )
     QUERIES_CUT = (
-        "{count:,} queries have more than {most} documents, the most relevant are kept",
+        "{count:,} queries with more than {most} documents, of which the most relevant are kept",
         "질의 {count:,}개는 문서가 {most}개보다 많아 가장 관련 있는 것만 남김",
     )
     RANDOM_NEGATIVES = (
@@ -378,13 +379,20 @@ class Word(Enum):
     SEEDS = ("seeds", "시드 수")
 
 
+_COUNTED = re.compile(r"(\{count[^}]*\} )(\w+s)\b")
+"""A count and its noun in the plural, as the table has them."""
+_SINGULAR = {"queries": "query"}
+
+
 def say(word: Word, language: Language = "en", **values: Any) -> str:
     """Return a line of the table in a language, with its {names} filled in.
 
-    >>> say(Word.TEXTS, "ko", count=1200)
-    '글 1,200건'
+    >>> say(Word.TEXTS, "ko", count=1200), say(Word.TEXTS, count=1200), say(Word.TEXTS, count=1)
+    ('글 1,200건', '1,200 texts', '1 text')
     """
     english, korean = word.value
+    if values.get("count") == 1:
+        english = _COUNTED.sub(lambda found: found[1] + _SINGULAR.get(found[2], found[2][:-1]), english)
     spoken = {name: in_language(value, language) if isinstance(value, str) else value for name, value in values.items()}
     return str(korean if language == "ko" else english).format(**spoken)
 

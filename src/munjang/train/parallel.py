@@ -61,7 +61,7 @@ def read_parallel_pairs(
     bad = BadLines(keep=1_000_000) if skip_bad else None
     wanted = wanted_rows(where)
     made: dict[tuple[str, str], ParallelPair] = {}
-    count = untranslated = 0
+    read = untranslated = 0
     for row in _rows(path, header, bad):
         try:
             if not wanted(row.values, row.where):
@@ -73,10 +73,10 @@ def read_parallel_pairs(
             bad.add(row.where, error)
             continue
         untranslated += not found
-        count += len(found)
+        read += len(found)
         for pair in found:
             made.setdefault((pair.source, pair.translation), pair)
-    return ParallelPairs(tuple(made.values()), chosen, count - len(made), untranslated, tuple(bad.first) if bad else ())
+    return ParallelPairs(tuple(made.values()), chosen, read - len(made), untranslated, tuple(bad.first) if bad else ())
 
 
 def _pairs(row: Row, columns: Sequence[str]) -> Iterator[ParallelPair]:

@@ -30,7 +30,7 @@ def test_equal_paragraphs_are_one_document_and_repeated_ids_stay_apart(tmp_path)
     assert found.corpus == {"p0": "rain", "p1": "sun"}
     assert list(found.queries.values()) == ["wet?", "dry?", "cold?"]
     assert list(found.judgements.values()) == [{"p0": 1}, {"p1": 1}, {"p0": 1}]
-    assert "1 paragraphs equal" in found.notes[0]
+    assert "1 paragraph merged with an equal one" in found.notes[0]
 
 
 @pytest.mark.parametrize("value", [[], {"data": [{}]}, {"data": [{"paragraphs": [{"context": 3, "qas": []}]}]}, "x"])

@@ -14,6 +14,7 @@ from munjang.errors import InputError
 from munjang.evaluate.datasets.opened import whole_text
 from munjang.evaluate.datasets.rows import RetrievalTask
 from munjang.evaluate.datasets.trec import read_qrels
+from munjang.wording import count, plural
 
 _NUMBERED = "queries are numbered by their place in the file, as the judgements do"
 
@@ -29,7 +30,7 @@ def read_cranfield(documents: str | Path, queries: str | Path, judgements: str |
     if strangers:
         raise InputError(f"{Path(judgements).name}: query {strangers[0]} is judged, but there are only {len(asked)} queries")
     empty = sum(not text for text in corpus.values())
-    notes = (_NUMBERED, *([f"{empty} documents have no text"] if empty else []))
+    notes = (_NUMBERED, *([f"{count(empty, 'document')} {plural(empty, 'has')} no text"] if empty else []))
     return RetrievalTask(corpus, asked, grades, Path(documents).name, "cranfield", notes)
 
 

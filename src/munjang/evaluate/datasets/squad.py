@@ -11,6 +11,7 @@ from typing import Any
 from munjang.errors import InputError
 from munjang.evaluate.datasets.opened import whole_json
 from munjang.evaluate.datasets.rows import RetrievalTask
+from munjang.wording import count
 
 
 def read_squad(path: str | Path) -> RetrievalTask:
@@ -31,7 +32,7 @@ def read_squad(path: str | Path) -> RetrievalTask:
                 query = f"{query}#{len(queries)}"  # TyDiQA uses some ids twice
             queries[query] = question["question"]
             judgements[query] = {document: 1}
-    notes = (f"{merged} paragraphs equal an earlier one and were merged with it",) if merged else ()
+    notes = (f"{count(merged, 'paragraph')} merged with an equal one before",) if merged else ()
     return RetrievalTask(corpus, queries, judgements, name, "squad", notes)
 
 
