@@ -69,8 +69,8 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["parquet", "npy"])
 def test_a_job_without_rows_has_nothing_to_merge(tmp_path, encode, suffix):
-    (tmp_path / "empty.txt").write_text("")
-    output = open_output(encode(tmp_path / "empty.txt", tmp_path / "out"))
+    (tmp_path / "rejected.jsonl").write_text('{"text": 1}\n')
+    output = open_output(encode(tmp_path / "rejected.jsonl", tmp_path / "out"))
     assert output.rows == 0
     with pytest.raises(InputError, match="the job has no rows to merge"):
         merge(output, tmp_path / f"all.{suffix}")
