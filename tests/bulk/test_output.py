@@ -58,7 +58,7 @@ def test_a_changed_file_is_told_by_its_checksum(output):
     (output / FIRST).write_bytes(content)
     found = open_output(output)
     assert found.check() == [f"{FIRST} is not what was written: its checksum differs"]
-    with pytest.raises(DamagedFile, match=rf"out/{FIRST}: is not what was written .*\n.*remove it and continue with --resume"):
+    with pytest.raises(DamagedFile, match=rf"out/{FIRST}: is not what was written .*\n.*remove it and continue with munjang bulk --resume"):
         found.block(0)
 
 
