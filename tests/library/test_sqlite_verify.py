@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from tests.faults.library_worker import opened, record
 
-from munjang.errors import DamagedFile
+from munjang.errors import DamagedFile, InputError
 from munjang.library import page_sums, sqlite_verify
 from munjang.library.page_sums import FILE, MARK, PASSED_OVER, PageSums, load_sums, sum_whole_file
 from munjang.library.sqlite_files import PAGE_BYTES
@@ -304,3 +304,60 @@ def test_a_log_is_read_as_sqlite_reads_it(path):
         connection.execute("ROLLBACK")
         connection.close()
     assert read_log(path).offsets == {}
+
+
+def test_no_thread_gets_an_answer_while_another_finds_the_damage(path, monkeypatch):
+    damage_index(path)
+    real = sqlite_verify.findings
+    monkeypatch.setattr(sqlite_verify, "findings", lambda *given, **named: time.sleep(0.3) or real(*given, **named))
+    outcomes: list[str] = []
+    with opened(str(path)) as library:
+
+        def search() -> None:
+            try:
+                search_all(library)
+                outcomes.append("answered")
+            except DamagedFile:
+                outcomes.append("refused")
+
+        threads = [threading.Thread(target=search) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert outcomes == ["refused"] * 6
+
+
+def test_a_library_that_cannot_even_be_checked_stays_refused(path, monkeypatch):
+    def no_check(*given, **named):
+        raise DamagedFile("its settings are missing")
+
+    damage_index(path)
+    monkeypatch.setattr(sqlite_verify, "findings", no_check)
+    with opened(str(path)) as library:
+        for _ in range(3):
+            with pytest.raises(DamagedFile, match="settings are missing"):
+                search_all(library)
+
+
+def test_a_search_does_not_wait_for_a_long_commit_of_another_program(path, monkeypatch):
+    monkeypatch.setattr(sqlite_verify, "RETRY_SECONDS", 0.0)
+    damage_index(path)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with opened(str(path)) as library:
+        begun = time.monotonic()
+        library.search("document 3", k=3)  # nothing is known yet
+        assert time.monotonic() - begun < 8
+        other.execute("ROLLBACK")
+        other.close()
+        with pytest.raises(DamagedFile):
+            search_for(library, seconds=30)
+
+
+def test_a_library_whose_file_and_cache_are_gone_says_so(path):
+    with opened(str(path)) as library:
+        shutil.rmtree(path.with_name("a.db.cache"))
+        path.unlink()
+        with pytest.raises(InputError, match="the library's file is gone"):
+            library.search("document 3")

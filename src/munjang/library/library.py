@@ -223,6 +223,7 @@ class Library:
                 if progress is not None:
                     progress(len(block))
 
+        self.store.verify(whole=True)  # a document that damage hides would be dropped
         with self.store.writer(f"reencode with {model_name(encoder)}"):
             self.store.put(entries(), settings=settings)
         self.encoder, self.query_encoder = encoder, query_encoder or encoder

@@ -88,7 +88,8 @@ def tell_apart(sums: PageSums, connection: sqlite3.Connection) -> PageSums:
     try:
         for table in _PASSED_OVER_TABLES:
             found = connection.execute("SELECT pageno - 1 FROM dbstat WHERE name = ?", (table,))
-            kinds[np.fromiter((page for (page,) in found), dtype=np.int64)] = PASSED_OVER
+            pages = np.fromiter((page for (page,) in found), dtype=np.int64)
+            kinds[pages[pages < len(kinds)]] = PASSED_OVER
     except sqlite3.Error:  # an SQLite without dbstat
         return sums
     return replace(sums, kind_N=kinds)

@@ -25,7 +25,7 @@ import numpy as np
 from munjang.errors import Busy, DamagedFile, MunjangError
 from munjang.library.page_sums import PageSums, load_sums, read_mark, save_sums, sum_whole_file, tell_apart, write_mark
 from munjang.library.sqlite_check import findings
-from munjang.library.sqlite_files import Connections, translated
+from munjang.library.sqlite_files import BUSY_SECONDS, Connections, translated
 from munjang.library.sqlite_pages import NO_FILE, LogPages, LogPosition, descriptor_of, page_bytes_of, page_count, read_log, sum_file
 from munjang.library.sqlite_schema import read_settings
 from munjang.types import Ints
@@ -34,9 +34,12 @@ BYTES_AT_ONCE = 256 * 2**20
 """What the first search reads at most, in about a tenth of a second."""
 
 UNSUMMED_BYTES = 64 * 2**20
-"""A larger file without sums is not checked by a search, which would take seconds, but by `munjang check`, `add` or `compact`."""
+"""A larger file without sums is not checked by a search, which would take seconds, but by `munjang check` or `add`."""
 
 AGAIN_SECONDS = 3_600.0
+RETRY_SECONDS, PATIENCE = 5.0, 0.2
+"""A writer in the middle of a commit keeps the words from being checked: how long a search waits, and when the next one tries again."""
+
 STEP_BYTES, STEP_PAUSE = 32 * 2**20, 0.25
 """What the thread in the background reads before it lets others work."""
 _TRIES, _TRY_PAUSE = 4, 0.02
@@ -52,29 +55,30 @@ class Verifier:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._damage: str | None = None
-        self._due = self._whole_due = -1.0
+        self._due = self._whole_due = 0.0
+        self._begun = False
         self._writing: tuple[PageSums, LogPosition] | None = None
         self._log_end = LogPosition()
 
     def verify(self, *, whole: bool = False) -> None:
         """Raise DamagedFile if the file is not what was written; costs next to nothing when it was verified in the last hour."""
-        if self._damage is not None:
-            raise DamagedFile(self._damage)
-        if time.monotonic() < (self._whole_due if whole else self._due):
+        if not self._is_due(whole=whole):
             return
         with self._lock:
-            if time.monotonic() < (self._whole_due if whole else self._due):
+            if not self._is_due(whole=whole):
                 return
+            self._connections.check_in_place()
             if whole:
                 self._verify_whole(at_any_size=True)
             else:
                 self._verify_for_search()
 
-    def check(self) -> list[str]:
-        """Read everything and return what is wrong; a file that is whole gets sums."""
+    def check(self, *, patience: float = BUSY_SECONDS) -> list[str]:
+        """Read everything and return what is wrong; a file that is whole gets sums. Raise Busy when a writer is in the way for so long."""
         connection = self._connections.writer()
         try:
             with translated(str(self._path)):
+                connection.execute(f"PRAGMA busy_timeout = {round(patience * 1_000)}")
                 before = sum_whole_file(self._path)
                 found = findings(connection, dimension=read_settings(connection).dimension)
                 if not found and before is not None and before.has_sums_of(sum_whole_file(self._path)):  # nobody committed meanwhile
@@ -121,66 +125,77 @@ class Verifier:
             save_sums(self._folder, self._uuid, tell_apart(self._writing[0], connection))
         self._writing = None
         if self._damage is not None:
-            self._damage, self._due, self._whole_due = None, -1.0, -1.0
+            self._damage, self._due, self._whole_due = None, 0.0, 0.0
 
     def close(self) -> None:
         """Stop what goes on in the background."""
         self._closed.set()
 
+    def _is_due(self, *, whole: bool) -> bool:
+        if self._damage is not None:
+            raise DamagedFile(self._damage)
+        return time.monotonic() >= (self._whole_due if whole else self._due)
+
     def _verify_whole(self, *, at_any_size: bool) -> None:
         sums = load_sums(self._folder, self._uuid)
         if sums is None and not at_any_size and self._path.stat().st_size > UNSUMMED_BYTES:
             return
-        self._due = self._whole_due = time.monotonic() + AGAIN_SECONDS
-        if sums is None or not self._matches(lambda sums: sums.all_N):
-            self._check_or_raise()
+        whole = sums is not None and self._matches(lambda sums: sums.all_N)
+        seconds = AGAIN_SECONDS if whole or self._check_or_raise() else RETRY_SECONDS
+        self._due = self._whole_due = time.monotonic() + seconds
 
     def _verify_for_search(self) -> None:
-        first_time = self._due < 0
-        self._due = time.monotonic() + AGAIN_SECONDS
         sums = load_sums(self._folder, self._uuid)
         if sums is None:
-            if self._path.stat().st_size <= UNSUMMED_BYTES:
-                self._check_or_raise()
-            return
-        if first_time and len(sums.searched_N) * sums.page_bytes <= BYTES_AT_ONCE:
-            if not self._matches(lambda sums: sums.searched_N):
-                self._check_or_raise()
-            return
+            whole = self._path.stat().st_size > UNSUMMED_BYTES or self._check_or_raise()
+        elif not self._begun and len(sums.searched_N) * sums.page_bytes <= BYTES_AT_ONCE:
+            whole = self._matches(lambda sums: sums.searched_N) or self._check_or_raise()
+        else:
+            whole = self._verify_part(sums)
+        self._begun = True
+        self._due = time.monotonic() + (AGAIN_SECONDS if whole else RETRY_SECONDS)
+
+    def _verify_part(self, sums: PageSums) -> bool:
+        """Begin where the last process stopped: with a part now, if this is the first time, and with the rest in the background."""
         start = read_mark(self._folder) % max(1, len(sums.searched_N))
         pages_N = np.roll(sums.searched_N, -start)
-        at_once = BYTES_AT_ONCE // sums.page_bytes if first_time else 0
+        at_once = 0 if self._begun else BYTES_AT_ONCE // sums.page_bytes
         if not self._matches(_only(pages_N[:at_once])):
-            self._check_or_raise()
+            return self._check_or_raise()
         write_mark(self._folder, start + at_once)
         step = STEP_BYTES // sums.page_bytes
         threading.Thread(target=self._go_on, args=(pages_N[at_once:], start + at_once, step), daemon=True).start()
+        return True
 
     def _go_on(self, pages_N: Ints, start: int, step: int) -> None:
         """Compare pages in the background; the next search raises what is found."""
         for at in range(0, len(pages_N), step):
             if self._closed.wait(STEP_PAUSE):
                 return
-            part_N = pages_N[at : at + step]
             try:
-                if not self._matches(_only(part_N)):
-                    self._check_or_raise()
+                if not self._matches(_only(pages_N[at : at + step])):
+                    if not self._closed.is_set():
+                        self._check_or_raise()
                     return
             except MunjangError:
                 return
             write_mark(self._folder, start + at + step)
 
-    def _check_or_raise(self) -> None:
+    def _check_or_raise(self) -> bool:
+        """Check everything; return False when a writer does not let it."""
         try:
-            found = self.check()
-        except Busy:  # a writer is at work: the next search tries again
-            self._due = self._whole_due = -1.0
-            return
+            found = self.check(patience=PATIENCE)
+        except Busy:
+            return False
+        except DamagedFile as error:  # it cannot even be opened
+            self._damage = str(error)
+            raise
         if found:
             more = f", and {len(found) - 1:,} more" if len(found) > 1 else ""
             advice = "munjang check lists all; restore the library from a copy, or remove and add again what fails"
             self._damage = f"{self._path}: the file is damaged ({found[0]}{more})\n  {advice}"
             raise DamagedFile(self._damage)
+        return True
 
     def _matches(self, choose: Callable[[PageSums], Ints]) -> bool:
         """Say whether the pages have their sums; a commit that gets its sums only a moment later is no damage."""
