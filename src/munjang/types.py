@@ -22,8 +22,6 @@ Ints: TypeAlias = NDArray[np.int64]
 
 Precision: TypeAlias = Literal["float32", "float16", "int8", "uint8", "binary", "ubinary"]
 Metric: TypeAlias = Literal["cosine", "dot", "euclidean", "manhattan"]
-Language: TypeAlias = Literal["en", "ko"]
-"""What our own words and samples are written in."""
 
 
 @runtime_checkable

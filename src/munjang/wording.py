@@ -11,9 +11,12 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from munjang.errors import shown
+
+Language: TypeAlias = Literal["en", "ko"]
+"""What our own words and samples are written in."""
 
 LONGEST_REPR = 200
 """Characters that a repr stays below."""

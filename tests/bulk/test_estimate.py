@@ -37,7 +37,7 @@ def test_rows_are_guessed_from_the_size_of_the_files(tmp_path, tiny_bert_folder)
 
 def test_an_input_without_rows_cannot_be_measured(tmp_path, tiny_bert_folder):
     (tmp_path / "a.txt").write_text("")
-    with pytest.raises(InputError, match="no rows"):
+    with pytest.raises(InputError, match="holds no text"):
         estimate([str(tmp_path / "a.txt")], model=str(tiny_bert_folder))
     with pytest.raises(UsageError, match="workers is 0"):
         estimate([str(tmp_path / "a.txt")], model=str(tiny_bert_folder), workers=0)

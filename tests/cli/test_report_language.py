@@ -155,7 +155,7 @@ class TestTraining:
         )
         page = tmp_path / "out/report.html"
         seen = made(munjang, page, "train", recipe, "--language", "ko", names=self.named(tiny_bert_folder))
-        assert {"out 학습 보고서", "손실", "검증 점수", "시험 점수", "스텝", "1단계", "임의의 쌍", "비슷한 쌍", "비율"} <= set(seen)
+        assert {"out 학습 보고서", "손실", "검증 점수", "시험 점수", "스텝", "1단계", "임의의 쌍", "비슷한 쌍", "쌍의 비율"} <= set(seen)
         assert any("점수.tsv: 16행, CoSENT" in text and "고른 까닭" in text for text in seen)
         assert "CoSENT: cosines in the order" in (tmp_path / "out/README.md").read_text(encoding="utf-8")  # the card is English
 

@@ -11,6 +11,7 @@ import pytest
 from munjang.engine.folder import AssumptionWarning, read_folder, require_sentence_encoder
 from munjang.engine.modules import DenseModule, LayerNormModule, NormalizeModule, PoolingModule, StaticModule, TransformerModule
 from munjang.errors import FolderError, UsageError
+from munjang.other_names import explain_other_names
 
 BERT = {"model_type": "bert"}
 MEAN = {"pooling_mode_mean_tokens": True}
@@ -153,6 +154,7 @@ def test_a_plain_folder_without_a_pooling_is_assumed_to_take_the_mean(config, tm
 def test_the_warning_points_at_the_caller_of_whoever_reads_the_folder(tmp_path):
     write(tmp_path / "config.json", BERT)
 
+    @explain_other_names({})
     def load() -> None:
         read_folder(tmp_path)
 

@@ -47,6 +47,7 @@ def attempt(work) -> bool:
     return True
 
 
+@pytest.mark.filterwarnings("ignore::munjang.library.where_keys.UnknownKeyWarning")
 def test_hostile_strings_neither_break_nor_inject(library):
     good = {f"good {i}" for i in range(5)}
     stored = set()

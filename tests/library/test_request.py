@@ -28,5 +28,5 @@ def test_a_bound_that_is_no_number_is_refused(filled: Library) -> None:
 
 
 def test_what_scores_no_pairs_is_no_reranker(filled: Library, encoder: Any) -> None:
-    with pytest.raises(UsageError, match=r"rerank is a StubEncoder, .* expected a cross-encoder"):
+    with pytest.raises(UsageError, match=r"rerank is a StubEncoder, .* expected a loaded model such as CrossEncoder"):
         filled.search("rain", rerank=encoder)

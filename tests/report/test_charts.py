@@ -36,14 +36,14 @@ def test_what_is_not_finite_is_left_out_and_long_curves_are_thinned() -> None:
 
 def test_both_axes_are_named_inside_the_picture() -> None:
     for drawn in (
-        line_chart([Line("a", [0, 1], [0.5, 1])], title="t", x_title="step", y_title="loss"),
-        histogram([Bars("a", [0.5])], title="t", x_title="step", y_title="loss", bounds=(0, 1)),
+        line_chart([Line("a", [0, 1], [0.5, 1])], title="t", x_title="step", y_title="share of pairs"),
+        histogram([Bars("a", [0.5])], title="t", x_title="step", bounds=(0, 1)),
     ):
         texts = {element.text: element.attrib for element in ElementTree.fromstring(drawn).iter("text")}
         assert 0 < float(texts["step"]["x"]) < 640
         assert 0 < float(texts["step"]["y"]) < 240
         # a text that is turned about its own place stays there
-        x, y = texts["loss"]["x"], texts["loss"]["y"]
-        assert texts["loss"]["transform"] == f"rotate(-90 {x} {y})"
+        x, y = texts["share of pairs"]["x"], texts["share of pairs"]["y"]
+        assert texts["share of pairs"]["transform"] == f"rotate(-90 {x} {y})"
         assert 0 < float(x) < 72
         assert 0 < float(y) < 240

@@ -15,7 +15,7 @@ from munjang.report.map_page import MAX_COLOURS, MapPoint, map_page
 from munjang.report.topics_page import topics_page
 from munjang.report.topics_view import JoinView, SlicesView, TopicView
 from munjang.report.words import Word, say
-from munjang.types import Language
+from munjang.wording import Language
 
 TOPICS = [TopicView(n, f"이름 {n}", [("투표", 0.5)], 40 - n, ["글 하나"], 0.1, (math.cos(n), math.sin(n))) for n in range(3)]
 SLICES = SlicesView(["2023", "2024"], [[1, 2, 3], [3, 2, 1]])
@@ -69,5 +69,5 @@ def test_charts_say_what_they_lack_and_what_their_axis_is() -> None:
     empty = line_chart([Line("1단계", [], [])], title="손실", x_title="스텝", y_title="손실", language="ko")
     assert "잰 값이 없습니다" in visible(empty)
     bars = histogram([Bars("비슷한 쌍", [0.5])], title="분포", x_title="코사인", bounds=(-1.0, 1.0), language="ko")
-    assert "비율" in visible(bars)
+    assert "쌍의 비율" in visible(bars)
     assert english_words(empty + bars) == []

@@ -88,6 +88,8 @@ def merge(output: BulkOutput, path: str | Path) -> str:
     target = Path(path)
     if target.suffix.lower() not in MERGED:
         raise UsageError(f"{target}: expected a name that ends in {' or '.join(MERGED)}")
+    if not output.rows:
+        raise InputError("the job has no rows to merge")
     with whole_file(target) as handle:
         (_merge_npy if target.suffix.lower() == ".npy" else _merge_parquet)(output, handle)
         handle.seek(0)
@@ -102,9 +104,8 @@ def _merge_parquet(output: BulkOutput, handle: BinaryIO) -> None:
             writer = parquet_writer(handle, schema)
         if block.ids:
             writer.write_table(parquet_table(block, schema), row_group_size=len(block.ids))
-    if writer is None:
-        raise InputError("the job has no rows to merge")
-    writer.close()
+    if writer is not None:
+        writer.close()
 
 
 def _merge_npy(output: BulkOutput, handle: BinaryIO) -> None:
@@ -116,5 +117,3 @@ def _merge_npy(output: BulkOutput, handle: BinaryIO) -> None:
             np.lib.format.write_array_header_1_0(handle, header)
             start = False
         handle.write(np.ascontiguousarray(block.vectors_ND).tobytes())
-    if start:
-        raise InputError("the job has no rows to merge")

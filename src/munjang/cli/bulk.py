@@ -102,7 +102,7 @@ def bulk(
     with bulk_progress() as watch:
         report = encode_bulk(inputs, output, model=model, settings=settings, crew=crew, resume=resume, cache=cache, watch=watch)
     if not report.rows:
-        raise InputError(f"{output}: none of {report.rejected:,} rows could be used\n  {output}/rejected.jsonl says why")
+        raise InputError(f"{output}: no row could be used, {report.rejected:,} were rejected\n  {output}/rejected.jsonl says why")
     digest = None if merge is None else merge_output(open_output(output), merge)
     _report(report, merge, digest, as_json=as_json)
 

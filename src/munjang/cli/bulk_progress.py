@@ -82,7 +82,7 @@ def _lines(job: Job, specs: Sequence[ShardSpec]) -> Callable[[ShardSpec, Receipt
             return
         told = now
         left = (total - read) / new * (now - started)  # what was done before is no work now
-        facts = f"{done:,} of {len(specs):,} shards, {size_text(read)} of {size_text(total)}, {rows / (now - started):,.0f} rows/s"
+        facts = f"{done:,} of {count(len(specs), 'shard')}, {size_text(read)} of {size_text(total)}, {rows / (now - started):,.0f} rows/s"
         note(f"bulk: {facts}, {clock_text(left)} left")
 
     return advance

@@ -17,7 +17,7 @@ from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.models.inspect import Inspection, TokenComparison
-    from munjang.types import Language
+    from munjang.wording import Language
 
 FIRST_NUMBERS = 8
 PAIRS_SHOWN = 10

@@ -8,7 +8,7 @@ from munjang.models.inspect import Inspection, TokenComparison
 from munjang.report.heatmap import heatmap_svg
 from munjang.report.page import page, section, table, text, wide
 from munjang.report.words import Word, say
-from munjang.types import Language
+from munjang.wording import Language
 
 _VERDICTS = {
     word.value[0]: word for word in (Word.NEARLY_THE_SAME, Word.VERY_SIMILAR, Word.SIMILAR, Word.SOMEWHAT_SIMILAR, Word.NOT_SIMILAR)

@@ -31,7 +31,7 @@ from munjang.errors import UsageError
 
 if TYPE_CHECKING:
     from munjang.analyze.keywords import Keyword
-    from munjang.types import Language
+    from munjang.wording import Language
 
     Found = Sequence[tuple[TextRow, tuple[Keyword, ...]]]
 

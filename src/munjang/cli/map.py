@@ -30,7 +30,8 @@ from munjang.errors import InputError, UsageError, shown
 
 if TYPE_CHECKING:
     from munjang.analyze.clusters import ClusterOptions
-    from munjang.types import Language, Vectors
+    from munjang.types import Vectors
+from munjang.wording import Language
 
 app = new_app()
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 import typer
 from typer.core import TyperCommand
 
-from munjang.types import Language
+from munjang.wording import Language
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from munjang.evaluate.calibrate import Calibration
     from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.text.rows import Format
-    from munjang.types import Floats, Language, Metric
+    from munjang.types import Floats, Metric
+from munjang.wording import Language
 
 SHOWN_CELLS = 2_500
 """Beyond this a matrix is of no use in a terminal."""

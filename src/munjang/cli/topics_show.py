@@ -11,7 +11,7 @@ from munjang.cli.show import emit, note, print_facts, print_table
 if TYPE_CHECKING:
     from munjang.analyze.topics.model import Topic, TopicModel
     from munjang.analyze.topics.trends import Slices
-    from munjang.types import Language
+    from munjang.wording import Language
 
 
 def model_facts(model: TopicModel, **more: Any) -> dict[str, Any]:

@@ -110,6 +110,22 @@ def save_sums(folder: Path, uuid: str, sums: PageSums) -> None:
         pass
 
 
+def discard_sums(path: Path) -> None:
+    """Remove what was saved here for the library at a path, and the folder if nothing else is in it."""
+    folder = folder_of(path)
+    for name in (FILE, MARK):
+        (folder / name).unlink(missing_ok=True)
+    try:
+        folder.rmdir()
+    except OSError:  # other caches, or no folder
+        pass
+
+
+def folder_of(path: Path) -> Path:
+    """Return the folder of a library's caches."""
+    return path.with_name(path.name + ".cache")
+
+
 def read_mark(folder: Path) -> int:
     """Return at which page the last process stopped."""
     try:

@@ -10,6 +10,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from munjang.library.page_sums import discard_sums
 from munjang.library.sqlite_files import open_connection
 from munjang.whole_file import sync
 
@@ -28,6 +29,7 @@ def remove_unused(path: Path, uuid: str, *, lock: Path | None) -> bool:
         path.unlink()
     for beside in ("-wal", "-shm"):
         path.with_name(path.name + beside).unlink(missing_ok=True)
+    discard_sums(path)
     if lock is not None:
         lock.unlink(missing_ok=True)
     sync(path.absolute().parent)

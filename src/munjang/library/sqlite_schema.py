@@ -43,6 +43,11 @@ _LATER_COLUMNS = ("compute", "pooling")
 """Columns that Munjang 0.1 did not write; they are added when the settings are replaced."""
 
 
+def is_definition(statement: str, of: str) -> bool:
+    """Say whether a table is defined as in TABLES, or as Munjang 0.1 defined it."""
+    return statement in (of, of.replace("".join(f", {name} TEXT" for name in _LATER_COLUMNS), ""))
+
+
 def create(path: Path, settings: Settings) -> bool:
     """Give a file that does not exist, or is empty, its tables; leave a library as it is. The caller holds the writer's lock.
 

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from munjang.errors import Busy, DamagedFile, MunjangError
-from munjang.library.page_sums import PageSums, load_sums, read_mark, save_sums, sum_whole_file, tell_apart, write_mark
+from munjang.library.page_sums import PageSums, folder_of, load_sums, read_mark, save_sums, sum_whole_file, tell_apart, write_mark
 from munjang.library.sqlite_check import findings
 from munjang.library.sqlite_files import BUSY_SECONDS, Connections, translated
 from munjang.library.sqlite_pages import NO_FILE, LogPages, LogPosition, descriptor_of, page_bytes_of, page_count, read_log, sum_file
@@ -51,7 +51,7 @@ class Verifier:
 
     def __init__(self, path: Path, uuid: str, connections: Connections) -> None:
         self._path, self._uuid, self._connections = path, uuid, connections
-        self._folder = path.with_name(path.name + ".cache")
+        self._folder = folder_of(path)
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._damage: str | None = None

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import cast
 
 from munjang.errors import DamagedFile
-from munjang.types import Language
+from munjang.wording import Language
 
 _COLUMNS = ("id", "language", "subject", "text")
 

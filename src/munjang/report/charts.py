@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 
 from munjang.report.words import Word, say
-from munjang.types import Language
+from munjang.wording import Language
 
 WIDTH, HEIGHT = 640, 240
 LEFT, RIGHT, TOP, BOTTOM = 72, 12, 12, 38

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from munjang.report.page import escape, page, text
 from munjang.report.words import Word, say
-from munjang.types import Language
+from munjang.wording import Language
 
 _STYLE = """<style>
 .texts { display: grid; gap: 1.25rem; }

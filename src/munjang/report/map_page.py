@@ -18,8 +18,8 @@ from munjang.errors import UsageError
 from munjang.report.heatmap import shorten
 from munjang.report.page import data, escape, page
 from munjang.report.words import Word, say
-from munjang.types import Language, Vectors
-from munjang.wording import count
+from munjang.types import Vectors
+from munjang.wording import Language, count
 
 MAX_COLOURS = 20
 """Groups with a colour of their own; more cannot be told apart."""

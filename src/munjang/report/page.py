@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from html import escape as _escape
 from typing import Any
 
-from munjang.types import Language
+from munjang.wording import Language
 
 _SYSTEM_FONTS = "system-ui, -apple-system, 'Segoe UI'"
 _KOREAN_FONTS = "'Apple SD Gothic Neo', 'Malgun Gothic', 'Noto Sans KR', 'Noto Sans CJK KR', NanumGothic"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from munjang.report.page import escape, table, text
 from munjang.report.topics_view import JoinView, SlicesView, TopicView, shortened, topic_colour
 from munjang.report.words import Word, say
-from munjang.types import Language
+from munjang.wording import Language
 
 NAME_COLUMNS = 32
 """Half-width columns for a topic's name in the tree and the time line."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from munjang.report.page import escape
 from munjang.report.topics_view import TopicView, columns, shortened, topic_colour
 from munjang.report.words import Word, say
-from munjang.types import Language
+from munjang.wording import Language
 
 WIDTH, MARGIN, GAP = 920, 12, 6
 SHARE = 0.42

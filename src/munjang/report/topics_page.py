@@ -9,7 +9,7 @@ from munjang.report.topics_charts import STYLE, class_table, time_line, topic_ca
 from munjang.report.topics_map import bubble_map
 from munjang.report.topics_view import JoinView, SlicesView, TopicView
 from munjang.report.words import Word, say
-from munjang.types import Language
+from munjang.wording import Language
 
 
 def topics_page(

@@ -11,7 +11,7 @@ import re
 from enum import Enum
 from typing import Any
 
-from munjang.types import Language
+from munjang.wording import Language
 
 
 class Word(Enum):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from munjang.train.load_folder import EncoderOptions
     from munjang.train.progress import Progress
     from munjang.train.recipe import Recipe
-    from munjang.types import Language
+    from munjang.wording import Language
 
 _EXTRA = frozenset({"torch", "transformers", "accelerate"})
 

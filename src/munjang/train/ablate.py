@@ -21,7 +21,7 @@ from munjang.report.words import Word, say
 from munjang.train.examples import DataSource, read_examples
 from munjang.train.objectives.settings import nearest
 from munjang.train.recipe import ModelRecipe, Recipe, StageRecipe
-from munjang.types import Language
+from munjang.wording import Language
 
 if TYPE_CHECKING:
     from munjang.train.progress import Progress

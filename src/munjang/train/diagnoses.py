@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from munjang.report.words import Message, Word, say
 from munjang.train.log import Answers, DevEntry, TrainingLog
-from munjang.types import Language
+from munjang.wording import Language, brief_repr
 
 DiagnosisKind: TypeAlias = Literal["constant_score", "constant_class", "guessing", "falling_dev", "collapsed"]
 
@@ -58,6 +58,7 @@ class Guessing:
     formula: str = ""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Diagnosis:
     """Something that is wrong with a training: its kind, the stage it was seen in (from 0), and the numbers of its sentence."""

@@ -33,9 +33,8 @@ from munjang.train.progress import Live, Progress, Silent
 from munjang.train.recipe import Recipe, read_recipe
 from munjang.train.report import Spread, measure_spread, training_report
 from munjang.train.tail import Dense, Normalize, TailNorm
-from munjang.types import Language
 from munjang.whole_file import sync
-from munjang.wording import brief_repr
+from munjang.wording import Language, brief_repr
 
 
 @brief_repr

@@ -37,6 +37,7 @@ class Answers:
     right: float = 0.0
 
 
+@brief_repr
 @dataclass(frozen=True)
 class DevEntry:
     """One evaluation; `metric` is the score that decides what is best. What the model answered is None where rows have no labels."""

@@ -20,7 +20,7 @@ from munjang.text.rows import BadLines, Row
 from munjang.train.row_filter import Wanted
 
 _END = re.compile(r"(?<=[.!?。！？…])[\"'”’)\]」』]*\s+|\n+")
-_NAME_WITH = "--text-column; munjang distill has --text-columns, a recipe has texts"
+_NAME_WITH = "--text-column; a recipe has texts"
 SHORTEST = 2
 """Words of the shortest sentence that is kept when a text is cut: headings and numbers alone teach little."""
 

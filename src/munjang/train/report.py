@@ -19,8 +19,9 @@ from munjang.report.words import Word, in_language, say
 from munjang.train.diagnoses import Diagnosis, diagnose_answers
 from munjang.train.examples import Example
 from munjang.train.log import Answers, TrainingLog
-from munjang.types import Encoder, Language
+from munjang.types import Encoder
 from munjang.vectors.similarity import similarity_pairwise
+from munjang.wording import Language
 
 PAIRS = 500
 """Pairs whose cosines are drawn."""

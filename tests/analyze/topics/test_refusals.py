@@ -57,7 +57,7 @@ def test_what_a_model_cannot_do_is_refused(model: TopicModel, change: Callable[[
 
 
 def test_another_encoder_than_the_topics_were_found_with_is_refused(model: TopicModel) -> None:
-    known, other = replace(model, encoder="a" * 64), SimpleNamespace(fingerprint="b" * 64)
+    known, other = replace(model, encoder="a" * 64), SimpleNamespace(fingerprint="b" * 64, encode=lambda texts: texts)
     with pytest.raises(UsageError, match=r"the encoder is not the one that the topics were found with\n  load that one, or fit"):
         assign_topics(known, ["rain"], encoder=other)  # type: ignore[arg-type]
 

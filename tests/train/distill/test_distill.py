@@ -200,7 +200,7 @@ def test_a_stage_mixes_distillation_with_another_objective(tiny_bert_folder: Pat
     [
         ({"teacher": None, "objective": "distillation"}, "the stage has none"),
         ({"objective": "in_batch"}, "no objective of its data learns from one"),
-        ({"teacher": {"modell": "x"}}, "model is missing"),
+        ({"teacher": {"modell": "x"}}, "did you mean model"),
         ({"teacher": {"model": "x", "prompts": "y"}}, "did you mean prompt"),
     ],
     ids=["no-teacher", "idle-teacher", "no-model", "unknown-key"],

@@ -23,7 +23,7 @@ from munjang.train.finish import run as train_recipe
 from munjang.train.load_folder import EncoderOptions, load_encoder
 from munjang.train.progress import Progress
 from munjang.train.recipe import ModelRecipe, Recipe, StageRecipe
-from munjang.types import Language
+from munjang.wording import Language
 
 Method: TypeAlias = Literal["mlm", "tsdae", "simcse"]
 
@@ -42,8 +42,6 @@ class AdaptPlan:
     files: tuple[DataSource, ...]
     output: str
     model: str | None = None
-    pooling: Pooling | None = None
-    """For a model folder that does not name one."""
     method: Method = "tsdae"
     settings: Mapping[str, object] = field(default_factory=dict)
     extend_vocabulary: int | None = None
@@ -57,6 +55,8 @@ class AdaptPlan:
     checkpoint_every: int = 500
     evaluate_every: int | None = None
     dev: tuple[DataSource, ...] = ()
+    pooling: Pooling | None = None
+    """For a model folder that does not name one."""
 
     def recipe(self) -> Recipe:
         """Return the recipe of one stage that does it."""

@@ -24,7 +24,7 @@ from munjang.train.finish import TrainResult, run, save_encoder
 from munjang.train.loop import TRAINING
 from munjang.train.progress import Progress
 from munjang.train.recipe import Recipe
-from munjang.types import Language
+from munjang.wording import Language
 
 REPORT = "distillation.json"
 
