@@ -73,7 +73,7 @@ def highest_bm25(passages: int, frequencies: Sequence[int]) -> float:
     """Return the bound that no passage's BM25 reaches: every word asked for, again and again. `frequencies` are passages that hold each.
 
     >>> round(highest_bm25(10, [0, 2]), 3)
-    9.391
+    9.39
     """
     weights = (max(math.log((passages - count + 0.5) / (count + 0.5)), 1e-6) for count in frequencies)
     return BM25_MOST * sum(weights)
