@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.report.visible import english_words, visible
 from tests.train.conftest import sentence_pairs
 
 from munjang.train import train
 from munjang.train.diagnoses import (
     LEAST_STEPS,
+    Diagnosis,
     Guessing,
     class_answers,
     diagnose,
@@ -27,6 +29,7 @@ from munjang.train.guessing import guessing_of
 from munjang.train.log import Answers, DevEntry, StepEntry, TrainingLog
 from munjang.train.progress import StepNews
 from munjang.train.recipe import make_recipe
+from munjang.train.report import Spread, training_report
 
 LN3 = Guessing(math.log(3), formula=" = ln 3")
 LABELS = [0.0, 0.25, 0.5, 0.75, 1.0] * 20
@@ -244,3 +247,22 @@ def test_what_guessing_costs_follows_from_objective_and_labels(recipe_values: di
     assert found is not None
     assert found.loss == pytest.approx(math.log(16), abs=0.1)  # the last batch may be smaller
     assert guessing() is None  # cosines against scores: no answer is the constant one
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        Diagnosis("constant_score", 0, {"answer": "0.512", "spread": 0.001, "labels": 0.3}),
+        Diagnosis("constant_class", 0, {"share": 1.0, "answer": "중립", "right": 0.33}),
+        Diagnosis("guessing", 0, {"loss": 1.1, "chance": 1.0986, "formula": " = ln 3"}),
+        Diagnosis("collapsed", 0, {"cosine": 0.97}),
+        diagnose_dev(evaluations(0.8, 0.7, 0.6), 0),
+        diagnose_dev(evaluations(0.5, 0.8, 0.7, 0.6, 0.5), 0),
+    ],
+    ids=lambda found: found.kind,
+)
+def test_a_korean_report_says_it_in_korean(found: Diagnosis) -> None:
+    page = training_report(TrainingLog(), Spread((), (), ()), title="보고서", said=[], facts=[], diagnoses=[found], language="ko")
+    assert english_words(page, frozenset({"munjang", "lint", "ln", "spearman"})) == []
+    assert found.in_words("ko") in visible(page)
+    assert str(found) == found.in_words("en")
