@@ -87,7 +87,7 @@ def test_two_processes_give_identical_topics(tmp_path: Path, collection: Collect
         "from munjang.analyze.topics.fitting import fit_topics; from munjang.text.tagging import tagger\n"
         "folder = Path(sys.argv[1])\n"
         "m = fit_topics((folder / 'texts.txt').read_text().split('\\n'), vectors=np.load(folder / 'vectors.npy'), by=tagger('plain'))\n"
-        "print(m.labels.tolist(), m.topics)"
+        "print(m.labels.tolist(), [vars(topic) for topic in m.topics])"
     )
     runs = [
         subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed})

@@ -63,7 +63,7 @@ async function follow(job, bar, says, signal) {
 }
 
 function tell(library, job) {
-  const numbers = Object.fromEntries(Object.entries(job.result ?? {}).map(([key, value]) => [key, whole(value)]));
+  const numbers = Object.fromEntries(Object.entries(job.result ?? {}).filter(([, value]) => typeof value === "number").map(([key, value]) => [key, whole(value)]));
   const text = job.state === "done" ? t("upload.done", { library, ...numbers }) : t("upload.stopped", { done: whole(job.done) });
   out.replaceChildren(make("p", { class: "fine", role: "status" }, text), make("button", { type: "button", class: "main", on: { click: () => leave(library) } }, t("upload.search", { library })));
 }
