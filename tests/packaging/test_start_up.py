@@ -9,7 +9,7 @@ import pytest
 
 resource = pytest.importorskip("resource", reason="this system does not count the processor time of children")
 
-ROUNDS = 7
+ROUNDS = 25
 
 
 def processor_seconds(code: str) -> float:
@@ -34,5 +34,4 @@ def test_help_takes_at_most_300_milliseconds() -> None:
 
 def test_completing_a_command_takes_at_most_300_milliseconds() -> None:
     words = "os.environ.update(_MUNJANG_COMPLETE='complete_bash', COMP_WORDS='munjang sea', COMP_CWORD='1')"
-    program = f"import os; {words}; from munjang.cli.main import run; run([])"
-    assert min(processor_seconds(program) for _ in range(5)) < 0.3
+    assert processor_seconds(f"import os; {words}; from munjang.cli.main import run; run([])") < 0.3

@@ -21,7 +21,7 @@ from munjang.errors import UsageError
 class Hybrid:
     """How much meaning and words weigh. A weight of 0 leaves that part out; `constant` says how soon a rank's worth falls off.
 
-    The weight of words was chosen with `benchmarks/retrieval.py --tune` on data that is not reported.
+    The weight of words was chosen on data that is not reported (docs/results.md, library and search).
     """
 
     meaning: float = 1.0
