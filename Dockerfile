@@ -1,16 +1,24 @@
-# The server as an image: the wheel with the bundled models, no compiler, a user without rights. See docs/docker.md.
-FROM python:3.12-slim AS build
+# The server as an image: the package with its bundled models, no compiler, an unprivileged user. See docs/docker.md.
+#
+# python:3.12.14-slim-bookworm. The digest was read from public Dockerfiles that pin this tag, since the machine this was written on reaches no
+# registry; compare it once with `docker buildx imagetools inspect python:3.12.14-slim-bookworm`.
+ARG PYTHON=python:3.12.14-slim-bookworm@sha256:782412e85d0f0984994c290652577d4018aff08145c85b262bb63dc0c7522254
+
+FROM ${PYTHON} AS build
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PATH=/opt/munjang/bin:$PATH
+RUN python -m venv /opt/munjang
 WORKDIR /source
+COPY requirements/server.txt ./
+RUN pip install --no-deps --require-hashes -r server.txt
 COPY pyproject.toml MANIFEST.in README.md LICENSE ./
 COPY src ./src
-RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
+RUN pip install --no-deps --no-build-isolation . && pip uninstall --yes setuptools
 
-FROM python:3.12-slim
-ENV PYTHONUNBUFFERED=1 PYTHONUTF8=1 MUNJANG_HOME=/data
-RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
-    pip install --no-cache-dir "$(ls /wheels/munjang-*.whl)[serve,korean,search,topics,pgvector]" \
-    && useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin munjang \
+FROM ${PYTHON}
+ENV PYTHONUNBUFFERED=1 PYTHONUTF8=1 MUNJANG_HOME=/data PATH=/opt/munjang/bin:$PATH
+RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin munjang \
     && install --directory --owner munjang --group munjang /data
+COPY --from=build /opt/munjang /opt/munjang
 USER munjang
 WORKDIR /data
 VOLUME /data

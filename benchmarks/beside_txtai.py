@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from bench_texts import short_sentences
-from munjang.evaluate.bootstrap import of_mean, paired_bootstrap
-from munjang.evaluate.datasets.tasks import read_retrieval
+from munjang.data.retrieval import read_retrieval
+from munjang.evaluate.bootstrap import paired_bootstrap, resample_mean
 from munjang.evaluate.retrieval import score_run
 from munjang.models.registry import resolve
 from retrieval import CUT, DEFAULT_DATA, sampled
@@ -76,7 +76,7 @@ def quality(task: Task, answers: dict[str, dict[str, list[str]]]) -> dict[str, A
     }
     facts: dict[str, Any] = {way: {name: round(each.scores[name], 4) for name in ("ndcg@10", "recall@10")} for way, each in scored.items()}
     if {"munjang", "txtai"} <= scored.keys():
-        gap = paired_bootstrap(scored["munjang"].per_query["ndcg@10"], scored["txtai"].per_query["ndcg@10"], of_mean)
+        gap = paired_bootstrap(scored["munjang"].per_query["ndcg@10"], scored["txtai"].per_query["ndcg@10"], resample_mean)
         facts["munjang − txtai"] = {"ndcg@10": round(gap.difference, 4), "p": round(gap.p, 5)}
     return facts
 

@@ -21,13 +21,12 @@ Search = Callable[[str], list[str]]
 
 def munjang(model: str, texts: dict[str, str], place: Path, *, compute: str) -> tuple[float, Search]:
     """Put the texts into a library; return the seconds it took and how to ask."""
-    from munjang.cli.library_files import passage_length
-    from munjang.cli.watched import load_for_search
+    from munjang.cli.load_model import load_for_search
     from munjang.library.library import Library
 
     queries, documents = load_for_search(model, compute="int8" if compute == "int8" else "float32")
     started = time.perf_counter()
-    library = Library.open(place / "texts.db", documents, query_encoder=queries, passage_characters=passage_length(documents))
+    library = Library.open(place / "texts.db", documents, query_encoder=queries)
     library.add({"id": id, "text": text} for id, text in texts.items())
     library.prepare()
     return time.perf_counter() - started, lambda text: [hit.id for hit in library.search(text, k=CUT, hybrid=True)]

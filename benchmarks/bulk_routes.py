@@ -43,7 +43,7 @@ def bulk(
     source: str, output: str, model: str, shards: int, *, workers: int | None = None, threads: int | None = None, dask: str | None = None
 ) -> float:
     """Return the seconds from the beginning of the first shard to the end of the job."""
-    from munjang.bulk.run import Crew, encode_bulk
+    from munjang.bulk.run import WorkerConfig, encode_bulk
     from munjang.bulk.settings import BulkSettings
 
     with Path(source).open("rb") as lines:
@@ -57,7 +57,7 @@ def bulk(
 
         return done
 
-    crew = Crew(dask=dask) if workers is None or threads is None else Crew(workers, threads, dask)
+    crew = WorkerConfig(dask=dask) if workers is None or threads is None else WorkerConfig(workers, threads, dask)
     encode_bulk([source], output, model=model, settings=BulkSettings(shard_rows=math.ceil(rows / shards)), crew=crew, watch=watch)
     return time.perf_counter() - begun
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from sentence_transformers import util
 
-from munjang.analyze.communities import communities
+from munjang.analyze.clusters import find_communities
 
 DIMENSION = 384
 
@@ -47,7 +47,7 @@ def main() -> None:
     options = parser.parse_args()
     rows = vectors(options.rows)
     routes: dict[str, Callable[[], Any]] = {
-        "munjang": lambda: communities(rows, threshold=options.threshold, min_size=options.min_size),
+        "munjang": lambda: find_communities(rows, threshold=options.threshold, min_size=options.min_size),
         "sentence-transformers": lambda: util.community_detection(rows, options.threshold, options.min_size),
     }
     wall: dict[str, list[float]] = {name: [] for name in routes}

@@ -21,12 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from munjang import SentenceEncoder
-from munjang.analyze.candidates import candidates
-from munjang.analyze.keywords import KeywordOptions, extract_keywords
+from munjang.analyze.keywords import extract_keywords, find_candidates
 from munjang.models.registry import resolve
 from munjang.text.korean import has_hangul
 from munjang.text.phrases import end_in_nouns
-from munjang.text.tagging import tagger
+from munjang.text.tagging import choose_tagger
 from munjang.text.unicode import clean
 
 DATA = Path(__file__).parents[2] / "shared/data/korean-assembly-bills/bills_14x500.tsv.gz"
@@ -43,8 +42,8 @@ def bills(path: Path, count: int) -> list[str]:
 
 def verbatim_and_clean(texts: Sequence[str]) -> dict[str, Any]:
     """Count the Korean candidates that break a rule."""
-    found = candidates(texts)
-    tags = list(tagger().tag(texts))
+    found = find_candidates(texts)
+    tags = list(choose_tagger().tag(texts))
     total = elsewhere = in_text = 0
     for text, morphemes, each in zip(map(clean, texts), tags, found, strict=True):
         ends = {morpheme.end: morpheme.tag for morpheme in morphemes}
@@ -95,8 +94,7 @@ def main() -> None:
     options = parser.parse_args()
     texts = bills(options.data, options.texts)
     encoder = SentenceEncoder.load(options.model)
-    chosen = KeywordOptions(top=TOP, diversity=DIVERSITY)
-    routes: dict[str, Callable[[], Any]] = {"munjang": lambda: extract_keywords(texts, encoder, options=chosen)}
+    routes: dict[str, Callable[[], Any]] = {"munjang": lambda: extract_keywords(texts, encoder, top=TOP, diversity=DIVERSITY)}
     theirs = keybert(options.model, options.ngrams)
     if theirs is not None:
         routes["keybert"] = lambda: theirs(texts)

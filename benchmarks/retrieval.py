@@ -6,7 +6,7 @@
 Data: KorQuAD 1.0 dev (questions → the paragraph that holds the answer) and Cranfield from ../shared/data, or any BEIR folder, Cranfield
 folder or SQuAD JSON. Each corpus becomes a library; all four routes ask it the same questions (a seeded sample of --queries). Printed are
 nDCG@10, MRR@10 and recall@10, and paired bootstraps over questions of nDCG@10: hybrid against each part, re-ranked against hybrid, by the
-re-ranker alone and with a fifth of the say.
+re-ranker alone and with a fifth of the weight.
 
 --tune tries ways and weights of fusing on other data than the reported, prints them, and stops; the library's default was chosen so.
 """
@@ -24,25 +24,24 @@ from typing import Any
 import numpy as np
 
 from bench_texts import DATA
-from munjang.cli.library_files import passage_length
-from munjang.cli.watched import Watched, load_for_search
-from munjang.engine.transformer import Compute
-from munjang.evaluate.bootstrap import of_mean, paired_bootstrap
-from munjang.evaluate.datasets.rows import RetrievalTask
-from munjang.evaluate.datasets.tasks import read_retrieval
+from munjang.cli.load_model import load_for_search
+from munjang.data.retrieval import read_retrieval
+from munjang.data.rows import RetrievalTask
+from munjang.evaluate.bootstrap import paired_bootstrap, resample_mean
 from munjang.evaluate.retrieval import RetrievalResult, score_run
-from munjang.library.fuse import Hybrid
 from munjang.library.library import Library
-from munjang.types import Scorer, Vectors
+from munjang.library.ranking import Hybrid
+from munjang.models.prompted_encoder import PromptedEncoder
+from munjang.types import Compute, Scorer, Vectors
 
 Route = tuple[bool | Hybrid, Scorer | None, float]
-"""How to rank, who re-ranks, and with which share of the say."""
+"""How to rank, who re-ranks, and with which weight."""
 CUT = 10
 METRICS = ("ndcg@10", "mrr@10", "recall@10")
 DEFAULT_DATA = (DATA / "korquad1-dev" / "KorQuAD_v1.0_dev.json.gz", DATA / "cranfield")
 COMPARED = (("hybrid", "meaning"), ("hybrid", "words"), ("hybrid, re-ranked", "hybrid"), ("hybrid, fused", "hybrid"))
 SHARE = 0.2
-"""The re-ranker's share of the say in "hybrid, fused", chosen on 400 questions of KorQuAD dev that are not among the reported."""
+"""The re-ranker's weight in "hybrid, fused", chosen on 400 questions of KorQuAD dev that are not among the reported."""
 TRIED = {
     "ranks": Hybrid(by="ranks"),
     **{f"scores, words {words:g}": Hybrid(meaning=1, words=words, by="scores") for words in (0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)},
@@ -80,14 +79,13 @@ def run_of(library: Library, task: RetrievalTask, asked: list[str], route: Route
 
 
 def measured(
-    task: RetrievalTask, routes: dict[str, Route], asked: list[str], documents: Watched, queries: Watched
+    task: RetrievalTask, routes: dict[str, Route], asked: list[str], documents: PromptedEncoder, queries: PromptedEncoder
 ) -> dict[str, RetrievalResult]:
     """Return each route's scores over one library of the task's corpus."""
     judged = {query: task.judgements[query] for query in asked}
-    length = passage_length(documents)
     with (
         tempfile.TemporaryDirectory() as folder,
-        Library.open(Path(folder) / "task.db", documents, query_encoder=queries, passage_characters=length) as library,
+        Library.open(Path(folder) / "task.db", documents, query_encoder=queries) as library,
     ):
         # Cranfield has two documents without any text, which a library does not take; nothing can find them on any route.
         library.add({"id": id, "text": text} for id, text in task.corpus.items() if text.strip())
@@ -103,7 +101,7 @@ def compared(results: dict[str, RetrievalResult]) -> dict[str, dict[str, Any]]:
     for a, b in COMPARED:
         if a in results and b in results:
             one, other = (results[name].per_query[METRICS[0]] for name in (a, b))
-            difference = paired_bootstrap(one, other, of_mean)
+            difference = paired_bootstrap(one, other, resample_mean)
             found[f"{a} − {b}"] = {
                 "difference": round(difference.difference, 4),
                 "ci95": [round(value, 4) for value in difference.ci95.to_json()],

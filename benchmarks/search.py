@@ -31,11 +31,11 @@ import numpy as np
 from sentence_transformers import util
 
 from munjang.analyze.pairs import mine
+from munjang.library.index_config import Tuning
+from munjang.library.ivf_index import build_lists, fit_lists
 from munjang.library.library import Library
-from munjang.library.lists import build_lists, fit_lists
 from munjang.library.matrix import Matrix
 from munjang.library.store import Document, Entry, Passage
-from munjang.library.tuning import Tuning
 from munjang.vectors.exact_index import ExactIndex
 from munjang.vectors.topk import top_k
 

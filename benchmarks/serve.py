@@ -1,13 +1,17 @@
 """The server under load: against offline encode, against a plain server around sentence-transformers, overloaded, and for long.
 
-    ./run bench serve [--parts throughput,plain,latency,overload,memory] [--model M] [--seconds 10] [--rounds 3] [--json FILE]
+    ./run bench serve [--parts throughput,plain,latency,overload,fairness,writers,memory] [--model M] [--seconds 10] [--rounds 3]
 
-All requests are POST /v1/embeddings with one short text, on loopback, made by wrk (on Debian: apt-get install wrk). Parts:
+Requests are POST /v1/embeddings with one short text, on loopback, made by wrk (on Debian: apt-get install wrk) except in the parts fairness
+and writers. Parts:
 
     throughput   requests/s at 32 connections beside texts/s of SentenceEncoder.encode on the same texts, in turns
     plain        requests/s beside those of serve_plain.py with the same model, in turns
     latency      p50 and p99 at 80 % of the rate that 32 connections reach; requests are due at random moments
-    overload     four times that rate, with a queue of 2,048 tokens: how fast refusals come, how many good answers remain, memory, recovery
+    overload     four times that rate, with a queue of 2,048 tokens: how fast refusals, good answers and /health come, how many good answers
+                 remain, memory, recovery
+    fairness     ten clients that ask for one text now and then, alone and beside one that sends 100 passages again and again
+    writers      eight clients that add documents to one library, one after the other
     memory       resident memory over 10 minutes of moderate load; needs no quiet machine
 
 wrk and the server share the machine's cores, which offline encode has for itself. So beside the share by the clock there is one of CPU
@@ -23,11 +27,12 @@ import statistics
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from bench_texts import passages, short_sentences
-from serve_load import Load, Probes, quantile, require_wrk, run_wrk
+from serve_load import Load, Probes, milliseconds, quantile, require_wrk, run_wrk
 from serve_processes import Offline, Server, our_server, plain_server
 
 CORES = os.cpu_count() or 1
@@ -110,12 +115,13 @@ def overload(options: argparse.Namespace, texts: list[str]) -> Result:
         _warm(server, texts, options)
         full, _ = _fast(server, texts, options)
         before = server.megabytes()
-        with _Watch(server, every=0.25) as watch, Probes(server.port, texts[0]) as probes:
+        health = Probes(server.port, None, connections=1)
+        with _Watch(server, every=0.25) as watch, Probes(server.port, texts[0]) as probes, health:
             cpu = server.cpu_seconds()
             flood = run_wrk(server.port, texts, connections=MANY_CONNECTIONS, seconds=options.seconds, rate=4 * full.rate)
             cpu = server.cpu_seconds() - cpu
         first, answers = _after(server, texts[0])
-    refused = [probe.milliseconds for probe in probes.answers if probe.status == 429]
+    refused = milliseconds(probes, 429)
     return {
         "served_requests_per_second": full.rate,
         "offered_times_served": flood.requests / flood.seconds / full.rate,
@@ -125,6 +131,8 @@ def overload(options: argparse.Namespace, texts: list[str]) -> Result:
         "refusals_clocked": len(refused),
         "refusal_p50_ms": quantile(refused, 0.5),
         "refusal_p99_ms": quantile(refused, 0.99),
+        "accepted_p99_ms": quantile(milliseconds(probes, 200), 0.99),
+        "health_most_ms": max(milliseconds(health, 200)),
         "goodput_share": flood.rate / full.rate,
         "goodput_share_without_wrk": flood.rate / full.rate * _free_cores(full) / _free_cores(flood),
         "server_cores_used": cpu / flood.seconds,
@@ -134,6 +142,49 @@ def overload(options: argparse.Namespace, texts: list[str]) -> Result:
         "recovered_after_ms": first,
         "good_answers_in_the_second_after": sum(status == 200 for status in answers) / len(answers),
     }
+
+
+def fairness(options: argparse.Namespace, texts: list[str]) -> Result:
+    """Put a client that sends large batches beside ten that ask now and then; all of them come from one address."""
+    batch = passages(100)
+    with our_server(options.model) as server:
+        for given in (texts[0], batch):
+            with Probes(server.port, given, connections=2, pause=0):
+                time.sleep(min(3, options.seconds))
+        with _interactive(server, texts[0]) as quiet:
+            time.sleep(options.fair_seconds)
+        large, health = Probes(server.port, batch, connections=1, pause=0), Probes(server.port, None, connections=1)
+        with _interactive(server, texts[0]) as beside, large, health:
+            time.sleep(options.fair_seconds)
+    calm, busy = milliseconds(quiet, 200), milliseconds(beside, 200)
+    return {
+        "quiet_answers": len(calm),
+        "quiet_p50_ms": quantile(calm, 0.5),
+        "quiet_p99_ms": quantile(calm, 0.99),
+        "beside_answers": len(busy),
+        "beside_p50_ms": quantile(busy, 0.5),
+        "beside_p99_ms": quantile(busy, 0.99),
+        "p99_to_quiet_p99": quantile(busy, 0.99) / quantile(calm, 0.99),
+        "refused": len(beside.answers) - len(busy),
+        "passages_per_second": len(milliseconds(large, 200)) * len(batch) / options.fair_seconds,
+        "statuses_of_batches": sorted({probe.status for probe in large.answers}),
+        "health_most_ms": max(milliseconds(health, 200)),
+    }
+
+
+def writers(options: argparse.Namespace, texts: list[str]) -> Result:
+    """Let eight clients add to one library at once."""
+
+    def add(client: int) -> list[int]:
+        records = ([{"id": f"{client}-{number}", "text": texts[number % len(texts)]}] for number in range(options.adds))
+        return [server.post("/api/libraries/bench/add", {"records": each}) for each in records]
+
+    with our_server(options.model) as server, ThreadPoolExecutor(8) as pool:
+        server.post("/api/libraries", {"name": "bench", "records": []})
+        start = time.perf_counter()
+        statuses = [status for each in pool.map(add, range(8)) for status in each]
+        seconds = time.perf_counter() - start
+    return {"adds": len(statuses), "acknowledged": statuses.count(200), "adds_per_second": len(statuses) / seconds}
 
 
 def memory(options: argparse.Namespace, texts: list[str]) -> Result:
@@ -163,6 +214,8 @@ PARTS: dict[str, Callable[[argparse.Namespace, list[str]], Result]] = {
     "plain": plain,
     "latency": latency,
     "overload": overload,
+    "fairness": fairness,
+    "writers": writers,
     "memory": memory,
 }
 
@@ -187,6 +240,10 @@ class _Watch:
     def _look(self) -> None:
         while not self._over.wait(self._every):
             self.megabytes.append(self._server.megabytes())
+
+
+def _interactive(server: Server, text: str) -> Probes:
+    return Probes(server.port, text, connections=10, pause=0.1)
 
 
 def _warm(server: Server, texts: list[str], options: argparse.Namespace) -> None:
@@ -227,6 +284,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--texts", type=int, default=2_000, help="different texts; offline encode gets them all at once")
+    parser.add_argument("--fair-seconds", type=float, default=60, help="of part fairness, alone and beside")
+    parser.add_argument("--adds", type=int, default=100, help="of each client of part writers")
     parser.add_argument("--minutes", type=float, default=10, help="of part memory")
     parser.add_argument("--memory-rate", type=float, default=200, help="requests a second of part memory")
     parser.add_argument("--json", type=Path)
@@ -234,7 +293,8 @@ def main() -> None:
     names = options.parts.split(",")
     if unknown := [name for name in names if name not in PARTS]:
         parser.error(f"unknown parts: {', '.join(unknown)}; there are {', '.join(PARTS)}")
-    require_wrk()
+    if set(names) - {"fairness", "writers"}:
+        require_wrk()
     texts = short_sentences(options.texts)
     found: dict[str, Result] = {}
     for name in names:

@@ -105,11 +105,12 @@ def run_wrk(port: int, inputs: Sequence[str | list[str]], *, connections: int, s
 
 
 class Probes:
-    """A few connections that ask now and then, while something else makes the load; used as a context."""
+    """A few connections that ask now and then, each after its last answer, while something else makes the load; used as a context."""
 
-    def __init__(self, port: int, text: str, *, connections: int = 8, pause: float = 0.05) -> None:
+    def __init__(self, port: int, given: str | list[str] | None, *, connections: int = 8, pause: float = 0.05) -> None:
         self.answers: list[Probe] = []
-        self._body = json.dumps({"input": text})
+        self._body = None if given is None else json.dumps({"input": given})
+        """None: they ask for the server's health."""
         self._port, self._pause = port, pause
         self._over = threading.Event()
         self._threads = [threading.Thread(target=self._ask, daemon=True) for _ in range(connections)]
@@ -128,11 +129,19 @@ class Probes:
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
         while not self._over.wait(self._pause):
             start = time.perf_counter()
-            connection.request("POST", PATH, self._body, {"content-type": "application/json"})
+            if self._body is None:
+                connection.request("GET", "/health")
+            else:
+                connection.request("POST", PATH, self._body, {"content-type": "application/json"})
             response = connection.getresponse()
             response.read()
             self.answers.append(Probe(response.status, 1000 * (time.perf_counter() - start)))
         connection.close()
+
+
+def milliseconds(probes: Probes, status: int) -> list[float]:
+    """Return how long the answers with this status took."""
+    return [probe.milliseconds for probe in probes.answers if probe.status == status]
 
 
 def quantile(values: Sequence[float], share: float) -> float:

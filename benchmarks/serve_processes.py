@@ -64,10 +64,14 @@ class Server:
         return float(next(line for line in lines if line.startswith(f"{name} ")).split()[1])
 
     def ask(self, text: str) -> int:
-        """Send one text on a new connection and return the status."""
+        """Send one text and return the status."""
+        return self.post("/v1/embeddings", {"input": text})
+
+    def post(self, path: str, body: object) -> int:
+        """Send JSON on a new connection and return the status."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
-            connection.request("POST", "/v1/embeddings", json.dumps({"input": text}), {"content-type": "application/json"})
+            connection.request("POST", path, json.dumps(body), {"content-type": "application/json"})
             response = connection.getresponse()
             response.read()
             return response.status

@@ -29,10 +29,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from munjang.analyze.topics.bag import Bag, make_bag
-from munjang.analyze.topics.coherence import diversity, npmi
-from munjang.analyze.topics.topic_words import bag_of
-from munjang.text.tagging import tagger
+from munjang.analyze.topics.topic_words import Bag, bag_words, compute_diversity, compute_npmi, make_bag
+from munjang.text.tagging import choose_tagger
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared/data/korean-assembly-bills/bills_14x500.tsv.gz"
@@ -74,7 +72,7 @@ def measured(way: str, texts_file: Path, vectors_file: Path) -> dict[str, Any] |
 def grammar_words(topics: Sequence[Sequence[str]]) -> int:
     """Return how many topic words Kiwi, given the word alone, ends in a particle, an ending or an auxiliary."""
     words = sorted({word for topic in topics for word in topic if re.search("[가-힣]", word)})
-    return sum(any(m.tag.startswith(GRAMMAR) for m in found) for found in tagger("kiwi").tag(words))
+    return sum(any(m.tag.startswith(GRAMMAR) for m in found) for found in choose_tagger("kiwi").tag(words))
 
 
 def scores(found: dict[str, Any], committees: Sequence[str], bag: Bag) -> dict[str, float]:
@@ -85,8 +83,8 @@ def scores(found: dict[str, Any], committees: Sequence[str], bag: Bag) -> dict[s
         "outliers": round(labels.count(-1) / len(labels), 4),
         "nmi": round(float(normalized_mutual_info_score(committees, labels)), 4),
         "ari": round(float(adjusted_rand_score(committees, labels)), 4),
-        "npmi": round(float(np.mean(npmi(words, bag))), 4),
-        "diversity": round(diversity(words), 4),
+        "npmi": round(float(np.mean(compute_npmi(words, bag))), 4),
+        "diversity": round(compute_diversity(words), 4),
         "grammar_words": grammar_words(words),
         **{name: round(found[name], 1) for name in ("wall_s", "cpu_s", "peak_mb")},
     }
@@ -112,7 +110,7 @@ def main() -> None:
         vectors_of(texts, vectors_file, chosen.model)
         texts_file.write_text(json.dumps(texts), encoding="utf-8")
         answers = {way: measured(way, texts_file, vectors_file) for way in WAYS if way in chosen.only.split(",")}
-    nouns, words = bag_of(texts, tagger("kiwi")), make_bag(plain_words(texts))
+    nouns, words = bag_words(texts, choose_tagger("kiwi")), make_bag(plain_words(texts))
     print(f"{'':16}" + "".join(f"{name:>14}" for name in COLUMNS))
     for way, found in answers.items():
         if found is None:

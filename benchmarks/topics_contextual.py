@@ -24,11 +24,9 @@ from scipy.sparse import csr_matrix
 from sklearn.decomposition import LatentDirichletAllocation
 
 from munjang import SentenceEncoder
-from munjang.analyze.contextual import ContextualTopics, dense_counts, fit_contextual
-from munjang.analyze.topics.bag import Bag
-from munjang.analyze.topics.coherence import diversity, npmi
-from munjang.analyze.topics.topic_words import bag_of
-from munjang.text.tagging import tagger
+from munjang.analyze.contextual import ContextualTopics, count_densely, fit_contextual
+from munjang.analyze.topics.topic_words import Bag, bag_words, compute_diversity, compute_npmi
+from munjang.text.tagging import choose_tagger
 from topics import DATA, bills, vectors_of
 
 NEWS = DATA.parents[1] / "korean-parallel-news"
@@ -48,14 +46,14 @@ def against_lda(bag: Bag, vectors: np.ndarray, topics: int, seeds: int) -> tuple
         models.append(ours := fit_contextual(bag, vectors, topics=topics, seed=seed))
         found["contextual"].append(figures(best(ours.word_weights(bag.vocabulary), bag.vocabulary), bag, used))
         used = time.process_time()
-        lda = LatentDirichletAllocation(topics, random_state=seed, max_iter=20).fit(csr_matrix(dense_counts(bag, ours.words)))
+        lda = LatentDirichletAllocation(topics, random_state=seed, max_iter=20).fit(csr_matrix(count_densely(bag, ours.words)))
         found["lda"].append(figures(best(lda.components_, ours.words), bag, used))
     means = {way: {name: round(float(np.mean([each[name] for each in all])), 4) for name in all[0]} for way, all in found.items()}
     return {**means, "npmi of each seed": {way: [round(each["npmi"], 4) for each in all] for way, all in found.items()}}, models
 
 
 def figures(words: list[list[str]], bag: Bag, used: float) -> dict[str, float]:
-    return {"npmi": float(np.mean(npmi(words, bag))), "diversity": diversity(words), "cpu_s": time.process_time() - used}
+    return {"npmi": float(np.mean(compute_npmi(words, bag))), "diversity": compute_diversity(words), "cpu_s": time.process_time() - used}
 
 
 def english_abstracts() -> list[str]:
@@ -78,7 +76,7 @@ def news(model: str | None, topics: int, pairs: int, seeds: int) -> dict[str, An
         parts = [NEWS / f"korean-english-park.{part}.{language}.gz" for part in ("test", "dev")]
         sides[language] = [line for part in parts for line in gzip.decompress(part.read_bytes()).decode().splitlines()][:pairs]
     korean, english = (encoded(sides[language], model) for language in ("ko", "en"))
-    shown, models = against_lda(bag_of(sides["ko"], tagger("kiwi")), korean, topics, seeds)
+    shown, models = against_lda(bag_words(sides["ko"], choose_tagger("kiwi")), korean, topics, seeds)
     shown["across languages"] = [across(found, korean, english, topics) for found in models]
     return shown
 
@@ -114,10 +112,12 @@ def main() -> None:
         elif part == "bills":
             texts, _ = bills(DATA)
             vectors_of(texts, chosen.vectors, chosen.model)
-            results[part] = against_lda(bag_of(texts, tagger("kiwi")), np.load(chosen.vectors), chosen.topics, chosen.seeds)[0]
+            results[part] = against_lda(bag_words(texts, choose_tagger("kiwi")), np.load(chosen.vectors), chosen.topics, chosen.seeds)[0]
         else:
             texts = {"abstracts": english_abstracts, "paragraphs": korean_paragraphs}[part]()
-            results[part] = against_lda(bag_of(texts, tagger("kiwi")), encoded(texts, chosen.model), chosen.topics, chosen.seeds)[0]
+            results[part] = against_lda(bag_words(texts, choose_tagger("kiwi")), encoded(texts, chosen.model), chosen.topics, chosen.seeds)[
+                0
+            ]
         print(part, json.dumps(results[part], indent=1), flush=True)
     if chosen.json:
         chosen.json.write_text(json.dumps(results) + "\n", encoding="utf-8")

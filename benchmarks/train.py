@@ -113,8 +113,8 @@ def peer_seconds(objective: str, data: list[tuple[str, str, float]], batch: int,
 
 
 def own_seconds(objective: str, data: list[tuple[str, str, float]], batch: int, steps: int) -> float:
-    from munjang.train.finish import run
     from munjang.train.recipe import make_recipe
+    from munjang.train.save_and_report import run
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "train.jsonl"
@@ -139,7 +139,7 @@ class Clock:
 
     started = ended = 0.0
 
-    def said(self, line: str) -> None:
+    def show_message(self, line: str) -> None:
         """Drop a remark."""
 
     def step(self, news: Any) -> None:

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from munjang import SentenceEncoder
-from munjang.evaluate.datasets import ReadOptions, read_scored_pairs
+from munjang.data import ReadOptions, read_scored_pairs
 from munjang.evaluate.sts import evaluate_sts
 
 HERE = Path(__file__).parent

@@ -4,7 +4,6 @@
 from pathlib import Path
 
 from munjang import SentenceEncoder, extract_keywords
-from munjang.analyze.keywords import KeywordOptions
 from munjang.text.readers import read_texts
 
 HERE = Path(__file__).parent
@@ -18,7 +17,7 @@ news = [record.text for record in read_texts(HERE / "data/news.csv")]
 
 # %%
 shown = [news[0], news[6], news[48], news[54]]
-for text, words in zip(shown, extract_keywords(shown, model, options=KeywordOptions(top=3)), strict=True):
+for text, words in zip(shown, extract_keywords(shown, model, top=3), strict=True):
     print(text)
     print("  ", ", ".join(f"{word.text} ({word.score:.2f})" for word in words))
 
@@ -29,7 +28,7 @@ for text, words in zip(shown, extract_keywords(shown, model, options=KeywordOpti
 
 # %%
 for diversity in (0.0, 0.7):
-    [words] = extract_keywords(news[:1], model, options=KeywordOptions(top=4, diversity=diversity))
+    [words] = extract_keywords(news[:1], model, top=4, diversity=diversity)
     print(f"diversity {diversity}:", ", ".join(word.text for word in words))
 
 # %% [markdown]
@@ -37,6 +36,6 @@ for diversity in (0.0, 0.7):
 # Each keyword knows its places, so a page can mark them.
 
 # %%
-[words] = extract_keywords(news[:1], model, options=KeywordOptions(top=2))
+[words] = extract_keywords(news[:1], model, top=2)
 for word in words:
     print(word.text, [news[0][start:end] for start, end in word.places], word.places)

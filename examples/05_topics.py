@@ -4,8 +4,7 @@
 from pathlib import Path
 
 from munjang import SentenceEncoder, fit_topics
-from munjang.analyze.topics.ask import assign_topics, find_topics
-from munjang.analyze.topics.settings import TopicSettings
+from munjang.analyze.topics.assign import assign_topics, find_topics
 from munjang.analyze.topics.trends import topics_over_time
 from munjang.text.readers import read_texts
 
@@ -20,7 +19,7 @@ texts = [record.text for record in news]
 # in one group and rare in the others.
 
 # %%
-topics = fit_topics(texts, encoder=model, settings=TopicSettings(topics=6, min_size=5, words=6))
+topics = fit_topics(texts, model, topics=6, min_size=5, words=6)
 for topic in topics.topics:
     print(f"{topic.id}: {topic.size} texts: {', '.join(word for word, _ in topic.words)}")
 print(f"outliers {topics.outliers}, coherence {topics.coherence:.2f}, diversity {topics.diversity:.2f}")

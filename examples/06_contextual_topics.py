@@ -4,8 +4,7 @@
 from pathlib import Path
 
 from munjang import SentenceEncoder, fit_topics
-from munjang.analyze.topics.ask import assign_topics
-from munjang.analyze.topics.settings import TopicSettings
+from munjang.analyze.topics.assign import assign_topics
 from munjang.text.readers import read_texts
 
 HERE = Path(__file__).parent
@@ -20,8 +19,7 @@ news = list(read_texts(HERE / "data/news.csv"))
 
 # %%
 english = [record for record in news if record.metadata["language"] == "en"]
-settings = TopicSettings(method="contextual", topics=6, words=6)
-topics = fit_topics([record.text for record in english], encoder=model, settings=settings)
+topics = fit_topics([record.text for record in english], model, method="contextual", topics=6, words=6)
 for topic in topics.topics:
     print(f"{topic.id}: {topic.size} texts: {', '.join(word for word, _ in topic.words)}")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from munjang import SentenceEncoder, export_onnx
-from munjang.evaluate.datasets import ReadOptions, read_scored_pairs
+from munjang.data import ReadOptions, read_scored_pairs
 from munjang.evaluate.sts import evaluate_sts
 
 HERE = Path(__file__).parent

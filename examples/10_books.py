@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from munjang import Library, SentenceEncoder
-from munjang.library.hits import Hit
+from munjang.library.results import Hit
 from munjang.text.readers import read_texts
 
 HERE = Path(__file__).parent

@@ -41,7 +41,7 @@ for one in matched.matches[::6]:
 # means "no closer than others" with every model.
 
 # %%
-sure = match(our_vectors, their_vectors, one_to_one=True, scoring="margin", threshold=1.05)
+sure = match(our_vectors, their_vectors, one_to_one=True, margin=True, threshold=1.05)
 good = sum(ours[one.left].id[1:] == theirs[one.right].id[1:] for one in sure.matches)
 print(f"{len(sure.matches)} pairs with a margin of 1.05 and more, {good} of them right")
 print("only at the supplier's:", [theirs[place].text for place in sure.right_alone][-6:])

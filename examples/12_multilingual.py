@@ -38,6 +38,6 @@ for question, line, found in zip(questions, scores, rows, strict=True):
 english = [place for place, record in enumerate(records) if record.metadata["language"] == "en"]
 korean = [place for place, record in enumerate(records) if record.metadata["language"] == "ko"]
 for scoring in ("cosine", "margin"):
-    pairs = match(vectors[english], vectors[korean], one_to_one=True, scoring=scoring).matches
+    pairs = match(vectors[english], vectors[korean], one_to_one=True, margin=scoring == "margin").matches
     right = sum(records[english[one.left]].id[:-3] == records[korean[one.right]].id[:-3] for one in pairs)
     print(f"{scoring}: {right} of {len(english)} translations found")

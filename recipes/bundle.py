@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-from munjang.engine.cross_folder import OWN_SETTINGS
+from munjang.engine.cross import OWN_SETTINGS
 from munjang.models.registry import BUNDLED
 
 HERE = Path(__file__).parent

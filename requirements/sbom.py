@@ -17,6 +17,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 PINNED = re.compile(r"^([A-Za-z0-9._-]+)(\[[^\]]*\])?==([^\s;\\]+)")
+VERSION = re.compile(r'^__version__ = "(.+)"$', re.MULTILINE)
 HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 
@@ -36,11 +37,12 @@ def bill(name: str) -> dict[str, Any]:
     """Return the bill of materials of requirements/NAME.txt."""
     text = (HERE / f"{name}.txt").read_text(encoding="utf-8")
     project = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    own = {"type": "application", "bom-ref": project["name"], "name": project["name"], "version": project["version"]}
+    version = VERSION.findall((HERE.parent / "src/munjang/__init__.py").read_text(encoding="utf-8"))[0]
+    own = {"type": "application", "bom-ref": project["name"], "name": project["name"], "version": version}
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
-        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, project['name'] + project['version'] + text)}",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, project['name'] + version + text)}",
         "version": 1,
         "metadata": {"component": {**own, "licenses": [{"license": {"id": project["license"]}}]}},
         "components": packages(text),

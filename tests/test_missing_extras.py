@@ -16,29 +16,30 @@ ROWS = np.random.default_rng(0).standard_normal((60, 8)).astype(np.float32)
 
 
 def topics(**settings: str) -> None:
-    from munjang.analyze.topics.groups import find_groups
-    from munjang.analyze.topics.settings import TopicSettings
+    from tests.analyze.topics.settings import topic_settings
 
-    find_groups(ROWS, TopicSettings(**settings))
+    from munjang.analyze.topics.groups import find_groups
+
+    find_groups(ROWS, topic_settings(**settings))
 
 
 def dask() -> None:
-    from munjang.bulk.dask_cluster import connected
+    from munjang.bulk.dask_run import connect
 
-    with connected("local", workers=1, threads=1):
+    with connect("local", workers=1, threads=1):
         raise AssertionError("a cluster was made without dask")
 
 
 def object_store() -> None:
-    from munjang.bulk.storage import filesystem
+    from munjang.bulk.storage import open_filesystem
 
-    filesystem("s3://bucket/news")
+    open_filesystem("s3://bucket/news")
 
 
 def parquet_input() -> None:
-    from munjang.bulk.look import parquet_file
+    from munjang.bulk.input_streams import open_parquet
 
-    parquet_file(io.BytesIO())
+    open_parquet(io.BytesIO())
 
 
 def parquet_output() -> None:
@@ -48,7 +49,7 @@ def parquet_output() -> None:
 
 
 def hub() -> None:
-    from munjang.cli.model_pull import _hub
+    from munjang.cli.models import _hub
 
     _hub()
 

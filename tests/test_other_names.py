@@ -54,5 +54,5 @@ def test_an_unknown_name_is_pythons_own_error(tiny_bert_folder: Path) -> None:
     model = SentenceEncoder.load(tiny_bert_folder)
     with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
         model.encode(["rain"], nonsense=1)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="batch_size: leave it out: .*; show_progress_bar: it is progress here"):
+    with pytest.raises(TypeError, match="batch_size: leave it out: .*; show_progress_bar: use progress"):
         model.encode(["rain"], batch_size=8, show_progress_bar=True)  # type: ignore[call-arg]

@@ -14,12 +14,11 @@ import pytest
 from tests.public_names import public_classes
 
 from munjang import CrossEncoder, Library, SentenceEncoder, cluster, extract_keywords, fit_topics
-from munjang.analyze.topics.settings import TopicSettings
-from munjang.evaluate.datasets.rows import ScoredPair
+from munjang.data.rows import ScoredPair
 from munjang.evaluate.sts import evaluate_sts
-from munjang.library.pg_connections import Address, Connections
+from munjang.library.index_config import Tuning
+from munjang.library.pg_connections import Address, PostgresConnections
 from munjang.library.pgvector_store import PgvectorStore
-from munjang.library.tuning import Tuning
 from munjang.wording import LONGEST_REPR
 
 TEXTS = ["the rain is in the river", "비가 많이 온다", "cat", "a dog was on the train", "눈이 올까요?", "the winter book of the cat " * 40]
@@ -46,7 +45,7 @@ def test_the_walk_finds_what_people_use() -> None:
         "Keyword",
         "Calibration",
     }
-    assert names >= {"StsResult", "RetrievalResult", "Matched", "Mined", "BulkReport", "TrainResult", "Encoded", "Document", "Record"}
+    assert names >= {"StsResult", "RetrievalResult", "Matched", "MinedPairs", "BulkReport", "TrainResult", "Encoded", "Document", "Record"}
 
 
 @pytest.mark.parametrize("cls", [cls for cls in DATACLASSES if cls.__name__ not in WITH_OWN_REPR], ids=lambda cls: cls.__name__)
@@ -124,7 +123,7 @@ def test_a_closed_library_still_has_a_repr(library: Library) -> None:
 def test_analyses_are_short(encoder: SentenceEncoder) -> None:
     texts = [f"{text} {number}" for number in range(8) for text in TEXTS[:5]]
     vectors = encoder.encode(texts)
-    topics = fit_topics(texts, encoder=encoder, vectors=vectors, settings=TopicSettings(min_size=2))
+    topics = fit_topics(texts, encoder=encoder, vectors=vectors, min_size=2)
     assert repr(cluster(vectors)).startswith("Clustering(")
     assert repr(topics).startswith("TopicModel(")
     made = [cluster(vectors), topics, topics.settings, topics.documents, *topics.topics, *extract_keywords(texts[:2], encoder)[0]]
@@ -139,8 +138,8 @@ def test_scores_stand_in_the_repr_of_an_evaluation(encoder: SentenceEncoder) -> 
 
 
 def test_the_password_of_a_postgresql_library_is_never_shown() -> None:
-    address = Address.parsed("postgresql://me:hunter2@host/db?password=hunter3#news")
-    store = PgvectorStore(Connections(address), "uuid")
+    address = Address.parse("postgresql://me:hunter2@host/db?password=hunter3#news")
+    store = PgvectorStore(PostgresConnections(address), "uuid")
     library = Library(store, None, folder=None, tuning=Tuning())
     for each in (address, store, library):
         assert "hunter" not in repr(each)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from munjang.data.rows import LabelledPair, LabelledText, RetrievalTask, ScoredPair, TextPair, Triplet
 from munjang.errors import UsageError
-from munjang.evaluate.datasets.rows import LabelledPair, LabelledText, RetrievalTask, ScoredPair, TextPair, Triplet
 from munjang.types import check_encoder, check_scorer
 
 NAME: Any = "ko-en-small"
@@ -32,14 +32,12 @@ def entries() -> dict[str, Callable[[Path], object]]:
     from munjang.evaluate import (
         clustering,
         compare,
-        cosine_scorer,
         mse,
         nli,
         pairs,
         rerank,
         retrieval,
         sts,
-        sts_scores,
         translation,
         triplets,
     )
@@ -60,14 +58,14 @@ def entries() -> dict[str, Callable[[Path], object]]:
         "compare_sts": lambda _: compare.compare_sts(fake, NAME, SCORED),
         "compare_pairs": lambda _: compare.compare_pairs(fake, NAME, LABELLED),
         "compare_retrieval": lambda _: compare.compare_retrieval(fake, NAME, TASK),
-        "cosine_scorer": lambda _: cosine_scorer.cosine_scorer(NAME, TASK, RUN, depth=1),
+        "cosine_scorer": lambda _: rerank.make_cosine_scorer(NAME, TASK, RUN, depth=1),
         "evaluate_mse": lambda _: mse.evaluate_mse(fake, NAME, [TextPair("a", "b")]),
         "evaluate_nli": lambda _: nli.evaluate_nli(NAME, LABELLED, labels=["0", "1"]),
         "evaluate_pairs": lambda _: pairs.evaluate_pairs(NAME, LABELLED),
         "evaluate_rerank": lambda _: rerank.evaluate_rerank(NAME, TASK, RUN),
         "evaluate_retrieval": lambda _: retrieval.evaluate_retrieval(NAME, TASK),
         "evaluate_sts": lambda _: sts.evaluate_sts(NAME, SCORED),
-        "evaluate_sts_scores": lambda _: sts_scores.evaluate_sts_scores(NAME, SCORED),
+        "evaluate_sts_scores": lambda _: sts.evaluate_sts_scores(NAME, SCORED),
         "evaluate_translation": lambda _: translation.evaluate_translation(NAME, [TextPair("a", "b")]),
         "evaluate_triplets": lambda _: triplets.evaluate_triplets(NAME, [Triplet("a", "b", "c")]),
         "mine_negatives": lambda _: mine_negatives(NAME, [TextPair("a", "b")]),

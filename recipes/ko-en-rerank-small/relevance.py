@@ -18,7 +18,7 @@ from pathlib import Path
 
 from munjang.text.korean import morphemes
 from munjang.text.readers import read_rows
-from munjang.train.bm25 import Bm25
+from munjang.train.augment import Bm25
 
 SEED = 1
 NEGATIVES = 3

@@ -19,11 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from munjang import SentenceEncoder
+from munjang.atomic import atomic_write
+from munjang.data import read_scored_pairs
 from munjang.evaluate.calibrate import fit_rising_curve
-from munjang.evaluate.datasets import read_scored_pairs
 from munjang.models.expected_similarity import FILE, FORMAT, SCALE
 from munjang.vectors.similarity import similarity_pairwise
-from munjang.whole_file import write_whole
 
 SOURCE = (
     "KorSTS dev (ko-ko) and STS benchmark dev (en-en), 1,500 pairs each, the rows aligned; en-ko: each sentence of a row with the other "
@@ -49,7 +49,7 @@ def main() -> None:
     folder = model.folder.path
     lines = ",\n  ".join(json.dumps(curve) for curve in curves)
     head = json.dumps({"format": FORMAT, "model": model.name, "source": SOURCE, "scale": SCALE}, indent=1)
-    write_whole(folder / FILE, f'{head[:-2]},\n "curves": [\n  {lines}\n ]\n}}\n')
+    atomic_write(folder / FILE, f'{head[:-2]},\n "curves": [\n  {lines}\n ]\n}}\n')
     for curve in curves:
         print(f"{curve['compute']:8} {curve['languages']} {curve['pairs']:,} pairs, mean error {curve['error']:.2f} of 5")
 

@@ -15,8 +15,8 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from munjang.evaluate.datasets import read_any, read_squad
-from munjang.evaluate.datasets.opened import whole_text
+from munjang.data import read_any, read_squad
+from munjang.data.files import read_text
 from munjang.models.registry import resolve
 from munjang.text.readers import read_rows
 from munjang.text.tokenizer_files import read_tokenizer_files
@@ -73,7 +73,7 @@ def gathered(data: Path) -> Iterator[str]:
             yield from (row.values["en"], row.values["ko"])
     for name in LINES:
         for language in ("en", "ko"):
-            yield from whole_text(data / f"korean-parallel-news/{name}.{language}.gz").split("\n")
+            yield from read_text(data / f"korean-parallel-news/{name}.{language}.gz").split("\n")
     for row in read_rows(data / "chatbot-ko/ChatbotData.csv.gz"):
         yield from (row.values["Q"], row.values["A"])
     for row in read_rows(data / "korean-assembly-bills/bills_14x500.tsv.gz"):

@@ -15,8 +15,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from munjang.evaluate.datasets import read_labelled_pairs, read_scored_pairs
-from munjang.evaluate.datasets.squad import read_squad
+from munjang.data import read_labelled_pairs, read_scored_pairs
+from munjang.data.retrieval import read_squad
 from munjang.text.korean import has_hangul
 from munjang.text.readers import read_rows
 from munjang.text.unicode import clean as normal

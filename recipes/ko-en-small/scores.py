@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from munjang import SentenceEncoder
-from munjang.evaluate.datasets import read_scored_pairs
-from munjang.evaluate.datasets.squad import read_squad
+from munjang.data import read_scored_pairs
+from munjang.data.retrieval import read_squad
 from munjang.evaluate.sts import score_sts
 from munjang.text.readers import read_rows
 from munjang.vectors.topk import top_k

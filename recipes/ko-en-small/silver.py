@@ -15,7 +15,7 @@ from pathlib import Path
 
 from prepare import Row, reported_texts, write
 
-from munjang.evaluate.datasets import read_scored_pairs
+from munjang.data import read_scored_pairs
 
 
 def main() -> None:

@@ -11,7 +11,7 @@
     └── NoSpace               the disk is full; the old state is intact                              exit 6   HTTP 507
 
 A message says where, what was found, what was expected and what to do. It never echoes a secret, never advises switching a safety off, and
-shows user text only through `shown`.
+shows user text only through `quote`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,16 @@ from typing import Self
 
 
 class MunjangError(Exception):
-    """Something went wrong that the caller can act on."""
+    """The base class of all errors that a caller can act on."""
 
     exit_code = 1
     http_status = 500
 
     for_shell: str | None = None
     """The message for someone who cannot call Python, where it must differ."""
+
+    for_client: str | None = None
+    """The message for a client of a server, where the full one tells what strangers must not know: a path, an address, a process."""
 
     def at_shell(self, message: str) -> Self:
         """Say it differently to someone at a shell; returns the error, to be raised."""
@@ -86,10 +89,10 @@ class NoSpace(MunjangError):
     http_status = 507
 
 
-def shown(text: str, limit: int = 60) -> str:
+def quote(text: str, limit: int = 60) -> str:
     """Quote user text for a message: escaped, one line, cut at `limit` characters.
 
-    >>> shown("a\\nb")
+    >>> quote("a\\nb")
     "'a\\\\nb'"
     """
     cut = text if len(text) <= limit else text[: limit - 1] + "…"

@@ -25,6 +25,9 @@ class Limits:
     max_line_bytes: int = 64 * 2**20
     """One line of an input file."""
 
+    max_columns: int = 16_384
+    """Columns of a table, and keys of one JSON object in a file."""
+
     max_dataset_bytes: int = 2 * 2**30
     """One evaluation file that must be read whole (a JSON list, SQuAD JSON, XML), after decompression."""
 
@@ -63,17 +66,35 @@ class ServeLimits:
     max_upload_bytes: int = 256 * 2**20
     """One uploaded file."""
 
+    max_held_upload_bytes: int = 512 * 2**20
+    """Uploaded files of all clients together that are on disk at once: those on their way, those that wait and the one that is read."""
+
+    max_unpacked_bytes: int = 8 * 2**30
+    """What an uploaded file may hold once it is unpacked."""
+
+    upload_memory_bytes: int = 4 * 2**30
+    """Memory of the process that reads an uploaded file, where the system can bound it."""
+
+    upload_cpu_seconds: int = 900
+    """Processor time of that process."""
+
     max_held_bytes: int = 128 * 2**20
     """Bodies of all requests together that are in memory at once."""
 
     max_json_depth: int = 32
     """Lists and objects inside one another."""
 
+    max_json_keys: int = 16_384
+    """Keys of one object."""
+
     max_header_bytes: int = 32 * 2**10
     """The request line and all headers of one request."""
 
     max_connections: int = 1_000
     """Connections that are open at once."""
+
+    spare_connections: int = 64
+    """Connections beyond these that are still answered: /health, /ping and /metrics as always, everything else with a refusal."""
 
     max_texts: int = 2_048
     """Texts of one request for vectors or scores."""
@@ -97,16 +118,22 @@ class ServeLimits:
     """Records of one request that adds to a library; a file may hold more."""
 
     waiting_tokens: int = 16_384
-    """Tokens that may wait for a processor. A request that finds as many waiting is refused."""
+    """Tokens of one client that may stand before a request of the same client; one that finds as many is refused."""
 
     waiting_texts: int = 8_192
-    """Texts that may wait for a processor."""
+    """Texts of all clients that may wait for a processor. When as many do, only requests no larger than an equal share are accepted."""
+
+    wait_seconds: float = 10.0
+    """For a request to get its first turn. One whose answer would have to wait longer is refused."""
 
     waiting_calls: int = 64
-    """Searches and the like that may wait for a thread."""
+    """Searches and the like of one client that may wait for a thread."""
 
     waiting_analyses: int = 8
-    """Analyses of collections that may wait for their turn."""
+    """Analyses of collections of one client that may wait for their turn."""
+
+    waiting_writes: int = 256
+    """Requests of one client that may wait for their turn to change a library."""
 
     waiting_uploads: int = 8
     """Uploads that may wait for their turn."""
@@ -114,8 +141,11 @@ class ServeLimits:
     head_seconds: float = 10.0
     """From the first byte of a request to the end of its headers."""
 
-    body_seconds: float = 30.0
-    """Between two pieces of a body."""
+    body_seconds: float = 10.0
+    """From the end of the headers to the end of the body, and one second more for every `body_rate` bytes that have come."""
+
+    body_rate: int = 16 * 2**10
+    """Bytes a second that a body must come with, after its first seconds."""
 
     send_seconds: float = 30.0
     """For a client to take one piece of an answer."""
@@ -123,8 +153,8 @@ class ServeLimits:
     idle_seconds: int = 30
     """A connection without a request."""
 
-    stop_seconds: int = 30
-    """For accepted requests to finish when the server stops."""
+    stop_seconds: float = 30.0
+    """From the signal to the end of the server, whatever it is doing; accepted requests have three quarters of it to finish."""
 
 
 SERVE_LIMITS = ServeLimits()

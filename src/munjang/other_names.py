@@ -14,60 +14,60 @@ from typing import ParamSpec, TypeVar
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-_ARRAYS = "leave it out: the answer is a numpy array"
-_TENSORS = "leave it out: the answer is a numpy array, which torch.from_numpy makes a tensor of"
+_ARRAYS = "leave it out: the result is a NumPy array"
+_TENSORS = "leave it out: the result is a NumPy array; torch.from_numpy converts it to a tensor"
 _BATCHES = "leave it out: batches are planned by the texts' lengths"
-_DEVICE = "leave it out: models run on the CPU; load(threads=…) says on how many cores"
-_BAR = "it is progress here"
+_DEVICE = "leave it out: models run on the CPU; load(threads=…) limits the cores"
+_BAR = "use progress"
 
 ENCODE = {
-    "inputs": "give the texts first, without a name",
-    "sentences": "give the texts first, without a name",
+    "inputs": "pass the texts as the first argument, without a name",
+    "sentences": "pass the texts as the first argument, without a name",
     "batch_size": _BATCHES,
     "show_progress_bar": _BAR,
-    "normalize_embeddings": "it is normalize here",
+    "normalize_embeddings": "use normalize",
     "convert_to_numpy": _ARRAYS,
     "convert_to_tensor": _TENSORS,
     "device": _DEVICE,
-    "truncate_dim": "it is dimensions here",
-    "output_value": "encode gives sentence vectors, encode_tokens those of every token",
+    "truncate_dim": "use dimensions",
+    "output_value": "encode returns sentence vectors, encode_tokens those of every token",
     "pool": "leave it out: all cores are used; munjang.encode_bulk runs several processes",
-    "chunk_size": "leave it out; encode_stream(block=…) hands out so many vectors at a time",
-    "task": "it is prompt_name here, or call encode_query or encode_document",
+    "chunk_size": "leave it out; encode_stream(block=…) yields so many vectors at a time",
+    "task": "use prompt_name, or call encode_query or encode_document",
 }
 LOAD = {
-    "model_name_or_path": "give the name or folder first, without a name",
-    "device": "leave it out: models run on the CPU; threads=… says on how many cores",
-    "cache_folder": "leave it out: nothing is downloaded; munjang models pull fetches a model into MUNJANG_HOME",
+    "model_name_or_path": "pass the name or folder as the first argument, without a name",
+    "device": "leave it out: models run on the CPU; threads=… limits the cores",
+    "cache_folder": "leave it out: nothing is downloaded; munjang models pull downloads a model to MUNJANG_HOME",
     "local_files_only": "leave it out: nothing is ever downloaded",
-    "token": "leave it out: nothing is downloaded; munjang models pull fetches a model",
-    "revision": "leave it out: nothing is downloaded; munjang models pull --revision fetches one",
+    "token": "leave it out: nothing is downloaded; munjang models pull downloads a model",
+    "revision": "leave it out: nothing is downloaded; munjang models pull --revision downloads one",
     "trust_remote_code": "leave it out: code in a model's folder is never run",
     "backend": "leave it out: models run in onnxruntime",
     "model_kwargs": 'leave it out; compute="int8" computes in int8',
     "tokenizer_kwargs": "leave it out: a folder's tokenizer is read as it is",
     "config_kwargs": "leave it out: a folder's configuration is read as it is",
     "prompts": "leave it out: prompts are those of the folder; encode(prompt=…) takes another",
-    "default_prompt_name": "leave it out; it is encode(prompt_name=…) here",
+    "default_prompt_name": "leave it out; use encode(prompt_name=…)",
     "similarity_fn_name": "leave it out; munjang.similarity(metric=…) takes any",
-    "truncate_dim": "it is encode(dimensions=…) here",
-    "max_seq_length": "it is max_length here",
+    "truncate_dim": "use encode(dimensions=…)",
+    "max_seq_length": "use max_length",
     "num_labels": "leave it out: a cross-encoder has the labels of its folder",
-    "activation_fn": 'it is predict(score="sigmoid"), "softmax" or "logits" here',
-    "default_activation_function": 'it is predict(score="sigmoid"), "softmax" or "logits" here',
+    "activation_fn": 'use predict(score="sigmoid"), "softmax" or "logits"',
+    "default_activation_function": 'use predict(score="sigmoid"), "softmax" or "logits"',
 }
 PREDICT = {
-    "sentences": "give the pairs first, without a name",
-    "inputs": "give the pairs first, without a name",
+    "sentences": "pass the pairs as the first argument, without a name",
+    "inputs": "pass the pairs as the first argument, without a name",
     "batch_size": _BATCHES,
     "show_progress_bar": _BAR,
     "num_workers": "leave it out: all cores are used",
     "device": _DEVICE,
     "pool": "leave it out: all cores are used",
     "chunk_size": "leave it out: pairs are scored in blocks by themselves",
-    "activation_fn": 'it is score="sigmoid", "softmax" or "logits" here',
-    "activation_fct": 'it is score="sigmoid", "softmax" or "logits" here',
-    "apply_softmax": 'it is score="softmax" here',
+    "activation_fn": 'use score="sigmoid", "softmax" or "logits"',
+    "activation_fct": 'use score="sigmoid", "softmax" or "logits"',
+    "apply_softmax": 'use score="softmax"',
     "convert_to_numpy": _ARRAYS,
     "convert_to_tensor": _TENSORS,
     "prompt": "leave it out: put it before the texts",
@@ -75,15 +75,15 @@ PREDICT = {
 }
 RANK = {
     **PREDICT,
-    "top_k": "it is k here",
+    "top_k": "use k",
     "return_documents": "leave it out: each entry of the ranking has its document's index",
 }
 SEARCH = {
-    "top_k": "it is k here",
-    "n_results": "it is k here",
-    "limit": "it is k here",
-    "filter": 'it is where here, such as where="year >= 2020"',
-    "query_embeddings": "give the query as text, first and without a name",
+    "top_k": "use k",
+    "n_results": "use k",
+    "limit": "use k",
+    "filter": 'use where, such as where="year >= 2020"',
+    "query_embeddings": "pass the query as text, as the first argument and without a name",
     "corpus_embeddings": "leave it out: a library searches its own documents; munjang.top_k searches arrays",
     "score_function": "leave it out: a library compares by cosine",
     "query_chunk_size": "leave it out: blocks are chosen by the memory they take",

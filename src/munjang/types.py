@@ -7,18 +7,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
+from munjang.errors import UsageError, quote
 
-from munjang.errors import UsageError, shown
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-Vectors: TypeAlias = NDArray[np.float32]
-"""One vector per row, shape (n, d); or a single vector, shape (d,)."""
+    Vectors: TypeAlias = NDArray[np.float32]
+    """One vector per row, shape (n, d); or a single vector, shape (d,)."""
 
-Floats: TypeAlias = NDArray[np.floating]
-Ints: TypeAlias = NDArray[np.int64]
+    Floats: TypeAlias = NDArray[np.floating]
+    Ints: TypeAlias = NDArray[np.int64]
+else:
+    _SCALARS = {"Vectors": "float32", "Floats": "floating", "Ints": "int64"}
+
+    def __getattr__(name: str) -> Any:
+        """Import numpy when an alias of an array is asked for, not before: the command line starts without it."""
+        if name not in _SCALARS:
+            raise AttributeError(f"module 'munjang.types' has no attribute {name!r}")
+        import numpy as np
+        from numpy.typing import NDArray
+
+        return NDArray[getattr(np, _SCALARS[name])]
+
+
+Compute: TypeAlias = Literal["float32", "int8"]
+"""How a model computes: int8 is faster, float32 exact."""
+
+Pooling: TypeAlias = Literal["cls", "max", "mean", "mean_sqrt_len", "weightedmean", "lasttoken"]
+"""How token vectors become one vector."""
 
 Precision: TypeAlias = Literal["float32", "float16", "int8", "uint8", "binary", "ubinary"]
 Metric: TypeAlias = Literal["cosine", "dot", "euclidean", "manhattan"]
@@ -30,7 +49,7 @@ class Encoder(Protocol):
 
     @property
     def dimension(self) -> int:
-        """How many numbers one vector has."""
+        """The number of dimensions of a vector."""
         ...
 
     @property
@@ -40,6 +59,19 @@ class Encoder(Protocol):
 
     def encode(self, texts: Iterable[str], /) -> Vectors:
         """Return one float32 row per text, in the caller's order."""
+        ...
+
+
+@runtime_checkable
+class RoleEncoder(Protocol):
+    """An encoder that reads queries and documents with different prompts, such as a SentenceEncoder; a library asks for both."""
+
+    def for_queries(self) -> Encoder:
+        """Return the encoder of queries."""
+        ...
+
+    def for_documents(self) -> Encoder:
+        """Return the encoder of documents."""
         ...
 
 
@@ -72,7 +104,7 @@ def _check_model(model: object, name: str, *, method: str, loader: str) -> None:
     if isinstance(model, str | Path):  # a text has an `encode` too
         kind = "text" if isinstance(model, str) else "path"
         raise UsageError(
-            f"{name} is the {kind} {shown(str(model))}, expected a loaded model\n  load it: {loader}.load({shown(str(model))})"
+            f"{name} is the {kind} {quote(str(model))}, expected a loaded model\n  load it: {loader}.load({quote(str(model))})"
         )
     if not callable(getattr(model, method, None)):
         what = "None" if model is None else f"a {type(model).__name__}"

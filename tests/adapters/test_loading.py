@@ -12,7 +12,7 @@ import pytest
 from tests.adapters.conftest import SHORT
 
 from munjang import CrossEncoder, SentenceEncoder
-from munjang.adapters.loading import Texts, kept_encoder, load_encoder, load_reranker
+from munjang.adapters.loading import Texts, load_encoder, load_encoder_once, load_reranker
 from munjang.errors import FolderError, TextError
 
 
@@ -49,11 +49,11 @@ def test_no_texts_give_no_rows(model: SentenceEncoder) -> None:
 
 def test_a_kept_model_is_loaded_once_and_again_when_its_files_change(tiny_bert_folder: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_bert_folder, tmp_path / "model")
-    first = kept_encoder(folder)
-    assert kept_encoder(folder) is first
+    first = load_encoder_once(folder)
+    assert load_encoder_once(folder) is first
     later = (folder / "config.json").stat().st_mtime + 10
     os.utime(folder / "config.json", (later, later))
-    assert kept_encoder(folder) is not first
+    assert load_encoder_once(folder) is not first
 
 
 def test_rows_are_plain_numbers(model: SentenceEncoder) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.adapters.conftest import SHORT, library
 
 from munjang import CrossEncoder, SentenceEncoder
-from munjang.adapters.mteb import MunjangCrossEncoder, MunjangEncoder, prompt_name
+from munjang.adapters.mteb import MunjangEncoder, MunjangMTEBCrossEncoder, choose_prompt_name
 
 MISSING = importlib.util.find_spec("mteb") is None
 needs_mteb = pytest.mark.skipif(MISSING, reason="mteb, which the adapter is for, is not installed")
@@ -43,7 +43,7 @@ class Named:
     ids=["none", "role", "no role", "passage", "kind", "kind and role", "task", "task and role", "task without role"],
 )
 def test_the_most_special_prompt_is_used(prompts: Mapping[str, str], role: str | None, expected: str | None) -> None:
-    assert prompt_name(prompts, Named(), role) == expected
+    assert choose_prompt_name(prompts, Named(), role) == expected
 
 
 def test_batches_are_read_in_order(model: SentenceEncoder) -> None:
@@ -128,10 +128,10 @@ def same_scores(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
 def test_mteb_knows_who_it_is(model: SentenceEncoder, reranker: CrossEncoder) -> None:
     protocols = library("mteb.models.models_protocols")
     assert isinstance(MunjangEncoder(model), protocols.EncoderProtocol)
-    assert isinstance(MunjangCrossEncoder(reranker), protocols.CrossEncoderProtocol)
+    assert isinstance(MunjangMTEBCrossEncoder(reranker), protocols.CrossEncoderProtocol)
     meta = MunjangEncoder(model).mteb_model_meta
     assert (meta.name, meta.revision, meta.embed_dim) == (f"munjang/{model.name}", model.fingerprint, model.dimension)
-    assert MunjangCrossEncoder(reranker).mteb_model_meta.is_cross_encoder
+    assert MunjangMTEBCrossEncoder(reranker).mteb_model_meta.is_cross_encoder
 
 
 @pytest.mark.slow
@@ -146,4 +146,4 @@ def test_similarity_and_search_score_as_with_sentence_transformers(tiny_bert_fol
 @needs_mteb
 def test_re_ranking_scores_as_with_sentence_transformers(reranker: CrossEncoder) -> None:
     theirs = library("sentence_transformers").CrossEncoder(str(reranker.folder.path), device="cpu")
-    same_scores(scores(MunjangCrossEncoder(reranker), retrieval_task(candidates=True)), scores(theirs, retrieval_task(candidates=True)))
+    same_scores(scores(MunjangMTEBCrossEncoder(reranker), retrieval_task(candidates=True)), scores(theirs, retrieval_task(candidates=True)))

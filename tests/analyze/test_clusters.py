@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from munjang.analyze import clusters
-from munjang.analyze.cluster_names import cluster_phrases
-from munjang.analyze.clusters import ClusterOptions, cluster, silhouette
+from munjang.analyze.clusters import cluster, compute_silhouette
+from munjang.analyze.keywords import find_cluster_phrases
 from munjang.errors import MissingExtra, UsageError
-from munjang.text.tagging import tagger
+from munjang.text.tagging import choose_tagger
 
 sklearn_cluster = pytest.importorskip("sklearn.cluster", reason="scikit-learn is not installed")
 
@@ -24,21 +24,21 @@ def rows() -> np.ndarray:
 
 def test_kmeans_is_that_of_sklearn(rows):
     expected = sklearn_cluster.KMeans(n_clusters=5, n_init=10, random_state=3).fit_predict(rows)
-    found = cluster(rows, ClusterOptions(k=5, seed=3))
+    found = cluster(rows, k=5, seed=3)
     assert found.labels_N.tolist() == expected.tolist()
-    assert cluster(rows, ClusterOptions(k=5, seed=3)).labels_N.tolist() == expected.tolist()
+    assert cluster(rows, k=5, seed=3).labels_N.tolist() == expected.tolist()
 
 
 def test_agglomerative_is_that_of_sklearn(rows):
     expected = sklearn_cluster.AgglomerativeClustering(n_clusters=5).fit_predict(rows)
-    assert cluster(rows, ClusterOptions("agglomerative", k=5)).labels_N.tolist() == expected.tolist()
+    assert cluster(rows, method="agglomerative", k=5).labels_N.tolist() == expected.tolist()
     by_distance = sklearn_cluster.AgglomerativeClustering(n_clusters=None, metric="cosine", linkage="average", distance_threshold=0.4)
-    assert cluster(rows, ClusterOptions("agglomerative", threshold=0.6)).labels_N.tolist() == by_distance.fit_predict(rows).tolist()
+    assert cluster(rows, method="agglomerative", threshold=0.6).labels_N.tolist() == by_distance.fit_predict(rows).tolist()
 
 
 def test_hdbscan_is_that_of_sklearn(rows):
     expected = sklearn_cluster.HDBSCAN(min_cluster_size=8, copy=True).fit_predict(rows)
-    found = cluster(rows, ClusterOptions("hdbscan", min_size=8))
+    found = cluster(rows, method="hdbscan", min_size=8)
     assert found.labels_N.tolist() == expected.tolist()
     assert found.outliers == int((expected < 0).sum())
     assert sum(found.sizes.values()) + found.outliers == len(rows)
@@ -53,68 +53,68 @@ def test_the_silhouette_is_that_of_sklearn_over_rows_in_clusters(rows):
 
     labels = np.arange(len(rows)) % 3
     labels[:40] = -1
-    assert silhouette(rows, labels) == pytest.approx(float(silhouette_score(rows[40:], labels[40:], metric="cosine")))
-    assert silhouette(rows, np.zeros(len(rows), dtype=np.int64)) is None
+    assert compute_silhouette(rows, labels) == pytest.approx(float(silhouette_score(rows[40:], labels[40:], metric="cosine")))
+    assert compute_silhouette(rows, np.zeros(len(rows), dtype=np.int64)) is None
 
 
 @pytest.mark.parametrize("method", ["kmeans", "agglomerative", "communities", "hdbscan"])
 @pytest.mark.parametrize("count", [0, 1, 2, 30], ids=["none", "one", "two", "all equal"])
 def test_odd_collections_have_an_answer(method, count):
-    found = cluster(np.ones((count, 4), dtype=np.float32), ClusterOptions(method, min_size=2))
+    found = cluster(np.ones((count, 4), dtype=np.float32), method=method, min_size=2)
     assert len(found.labels_N) == count
     assert len(found.sizes) <= 1
     assert found.silhouette is None
 
 
 def test_more_clusters_than_different_rows_are_as_many_as_there_are():
-    assert sorted(cluster([[1.0, 0], [1, 0], [0, 1]], ClusterOptions(k=3)).sizes.values()) == [1, 2]
+    assert sorted(cluster([[1.0, 0], [1, 0], [0, 1]], k=3).sizes.values()) == [1, 2]
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (ClusterOptions(k=9), "1 to 3"),
-        (ClusterOptions("hdbscan", k=2), "takes no k"),
-        (ClusterOptions("hdbscan", min_size=1), "at least 2"),
-        (ClusterOptions("birch"), "unknown"),  # type: ignore[arg-type]
+        ({"k": 9}, "1 to 3"),
+        ({"method": "hdbscan", "k": 2}, "takes no k"),
+        ({"method": "hdbscan", "min_size": 1}, "at least 2"),
+        ({"method": "birch"}, "expected one of kmeans"),
     ],
     ids=["k", "k for hdbscan", "min size", "method"],
 )
 def test_what_cannot_be_is_refused(options, message):
     with pytest.raises(UsageError, match=message):
-        cluster(np.eye(3), options)
+        cluster(np.eye(3), **options)
 
 
 def test_too_many_rows_for_joining_are_refused(monkeypatch):
     monkeypatch.setattr(clusters, "MAX_AGGLOMERATIVE", 2)
     with pytest.raises(UsageError, match="use kmeans or communities"):
-        cluster(np.eye(3), ClusterOptions("agglomerative", k=2))
+        cluster(np.eye(3), method="agglomerative", k=2)
 
 
 def test_without_sklearn_the_extra_is_named_and_communities_work(monkeypatch):
     monkeypatch.setattr(clusters, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="munjang\\[topics\\]"):
         cluster(np.eye(3))
-    assert cluster(np.ones((3, 2)), ClusterOptions("communities", min_size=2)).labels_N.tolist() == [0, 0, 0]
+    assert cluster(np.ones((3, 2)), method="communities", min_size=2).labels_N.tolist() == [0, 0, 0]
 
 
 def test_a_cluster_is_named_by_what_others_do_not_say():
     texts = ["Heavy rain in Seoul", "The rain in Seoul", "A goal in Seoul", "the goal", "nothing"]
-    found = cluster_phrases(texts, [0, 0, 1, 1, -1], top=2, by=tagger("plain"))
+    found = find_cluster_phrases(texts, [0, 0, 1, 1, -1], phrases=2, by=choose_tagger("plain"))
     assert found[0][0] == "rain"
     assert found[1][0] == "goal"
     assert set(found) == {0, 1}
-    assert cluster_phrases([], []) == {}
+    assert find_cluster_phrases([], []) == {}
     with pytest.raises(UsageError, match="2 for 1"):
-        cluster_phrases(["a"], [0, 1])
+        find_cluster_phrases(["a"], [0, 1])
 
 
 def test_samples_of_large_collections_tell_what_all_of_it_does(rows, monkeypatch):
-    labels = cluster(rows, ClusterOptions(k=6)).labels_N
-    whole = silhouette(rows, labels)
+    labels = cluster(rows, k=6).labels_N
+    whole = compute_silhouette(rows, labels)
     monkeypatch.setattr(clusters, "SILHOUETTE_ROWS", len(rows) // 2)
     monkeypatch.setattr(clusters, "TRIED_ROWS", len(rows) // 2)
-    sampled = silhouette(rows, labels)
+    sampled = compute_silhouette(rows, labels)
     assert sampled == pytest.approx(whole, abs=0.1)
-    assert sampled == silhouette(rows, labels) != whole
+    assert sampled == compute_silhouette(rows, labels) != whole
     assert len(cluster(rows).sizes) == 6

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from munjang.analyze.communities import communities, labels_of
+from munjang.analyze.clusters import find_communities, label_rows
 from munjang.errors import InputError, UsageError
-from munjang.vectors import within
+from munjang.vectors import range_search
 
 
 def brute_force(vectors: np.ndarray, threshold: float, min_size: int) -> list[tuple[int, ...]]:
@@ -49,8 +49,8 @@ def test_they_equal_the_brute_force_reference(rows, seed, threshold, size):
     assume(np.abs(scores - threshold).min() > 1e-6)  # rounding decides there
     expected = brute_force(vectors, threshold, size)
     for found in (
-        communities(vectors, threshold=threshold, min_size=size),
-        communities(vectors, threshold=threshold, min_size=size, max_pairs=3),
+        find_communities(vectors, threshold=threshold, min_size=size),
+        find_communities(vectors, threshold=threshold, min_size=size, max_pairs=3),
     ):
         assert [(group[0], set(group)) for group in found] == [(group[0], set(group)) for group in expected]
         for centre, *others in found:
@@ -59,10 +59,10 @@ def test_they_equal_the_brute_force_reference(rows, seed, threshold, size):
 
 def test_they_equal_sentence_transformers(monkeypatch):
     util = pytest.importorskip("sentence_transformers", reason="the authority sentence-transformers is not installed").util
-    monkeypatch.setattr(within, "SMALLEST", 1_000)
+    monkeypatch.setattr(range_search, "SMALLEST", 1_000)
     vectors = clustered(3_000, 5)
     theirs = [tuple(group) for group in util.community_detection(vectors, threshold=0.72, min_community_size=5)]
-    ours = communities(vectors, threshold=0.72, min_size=5)
+    ours = find_communities(vectors, threshold=0.72, min_size=5)
     assert len(ours) > 50
     assert [set(group) for group in ours] == [set(group) for group in theirs]
     assert [group[0] for group in ours] == [group[0] for group in theirs]
@@ -70,27 +70,27 @@ def test_they_equal_sentence_transformers(monkeypatch):
 
 def test_rows_that_are_the_same_are_one_community():
     vectors = np.ones((5_000, 8), dtype=np.float32)
-    assert communities(vectors, threshold=0.9) == [tuple(range(5_000))]
+    assert find_communities(vectors, threshold=0.9) == [tuple(range(5_000))]
 
 
 def test_a_row_of_zeros_is_in_no_community():
     vectors = np.array([[0, 0], [1, 0], [1, 0.01]], dtype=np.float32)
-    assert communities(vectors, threshold=0.5, min_size=1) == [(1, 2)]
+    assert find_communities(vectors, threshold=0.5, min_size=1) == [(1, 2)]
 
 
 def test_few_rows_and_no_rows_give_no_community():
-    assert communities(np.ones((3, 2)), min_size=10) == []
-    assert communities(np.zeros((0, 2))) == []
+    assert find_communities(np.ones((3, 2)), min_size=10) == []
+    assert find_communities(np.zeros((0, 2))) == []
 
 
 def test_what_cannot_be_is_refused():
     with pytest.raises(UsageError, match="min_size"):
-        communities([[1.0, 0.0]], min_size=0)
+        find_communities([[1.0, 0.0]], min_size=0)
     with pytest.raises(UsageError, match="threshold"):
-        communities([[1.0, 0.0]], threshold=float("nan"), min_size=1)
+        find_communities([[1.0, 0.0]], threshold=float("nan"), min_size=1)
     with pytest.raises(InputError, match="row 0"):
-        communities([[float("nan"), 0.0]], min_size=1)
+        find_communities([[float("nan"), 0.0]], min_size=1)
 
 
 def test_labels_number_the_communities():
-    assert labels_of([(3, 1), (0,)], 5).tolist() == [1, 0, -1, 0, -1]
+    assert label_rows([(3, 1), (0,)], 5).tolist() == [1, 0, -1, 0, -1]

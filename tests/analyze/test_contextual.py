@@ -8,41 +8,37 @@ from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.metrics import adjusted_rand_score
 from tests.analyze.topics.conftest import made
 
-from munjang.analyze.contextual import dense_counts, fit_contextual
-from munjang.analyze.contextual_network import Batch, gradients, new_weights
-from munjang.analyze.topics.ask import assign_topics
-from munjang.analyze.topics.change import merge_topics, split_topic
-from munjang.analyze.topics.coherence import npmi
+from munjang.analyze.contextual import WordBatch, compute_gradients, count_densely, fit_contextual, make_weights
+from munjang.analyze.topics.assign import assign_topics
+from munjang.analyze.topics.edit import merge_topics, split_topic, update_topics
 from munjang.analyze.topics.fitting import fit_topics
 from munjang.analyze.topics.model import TopicModel
 from munjang.analyze.topics.saving import load_topics, save_topics
-from munjang.analyze.topics.settings import TopicSettings
-from munjang.analyze.topics.topic_words import bag_of
-from munjang.analyze.topics.update import update_topics
+from munjang.analyze.topics.topic_words import bag_words, compute_npmi
 from munjang.errors import InputError, UsageError
-from munjang.text.tagging import tagger
+from munjang.text.tagging import choose_tagger
 
-PLAIN = tagger("plain")
+PLAIN = choose_tagger("plain")
 COLLECTION = made(40)
 
 
 @pytest.fixture(scope="module")
 def model() -> TopicModel:
-    settings = TopicSettings(method="contextual", topics=4)
-    return fit_topics(COLLECTION.texts, vectors=COLLECTION.vectors, settings=settings, by=PLAIN)
+    settings = {"method": "contextual", "topics": 4}
+    return fit_topics(COLLECTION.texts, vectors=COLLECTION.vectors, **settings, by=PLAIN)
 
 
 def test_the_gradients_are_the_slopes_of_the_loss() -> None:
     random = np.random.default_rng(0)
-    weights = {name: array.astype(np.float64) for name, array in new_weights(7, 5, 3, 6, random).items()}
-    batch = Batch(
+    weights = {name: array.astype(np.float64) for name, array in make_weights(7, 5, 3, 6, random).items()}
+    batch = WordBatch(
         random.standard_normal((8, 7)),
         random.integers(0, 4, (8, 6)).astype(np.float64),
         np.log(np.arange(1, 7) / 21),
         random.standard_normal((8, 3)),
         (random.random((8, 5)) > 0.2) / 0.8,
     )
-    _, found, _ = gradients(weights, batch)  # type: ignore[arg-type]
+    _, found, _ = compute_gradients(weights, batch)  # type: ignore[arg-type]
     for name, array in weights.items():
         for _ in range(6):
             place = tuple(int(random.integers(side)) for side in array.shape)
@@ -50,7 +46,7 @@ def test_the_gradients_are_the_slopes_of_the_loss() -> None:
             losses = []
             for step in (1e-5, -1e-5):
                 array[place] = kept + step
-                losses.append(gradients(weights, batch)[0])  # type: ignore[arg-type]
+                losses.append(compute_gradients(weights, batch)[0])  # type: ignore[arg-type]
             array[place] = kept
             assert found[name][place] == pytest.approx((losses[0] - losses[1]) / 2e-5, rel=1e-3, abs=1e-5)
 
@@ -61,16 +57,16 @@ def test_it_finds_the_topics_that_are_there(model: TopicModel) -> None:
 
 
 def test_its_words_hang_together_no_less_than_those_of_lda(model: TopicModel) -> None:
-    bag = bag_of(COLLECTION.texts, PLAIN)
+    bag = bag_words(COLLECTION.texts, PLAIN)
     words = sorted(bag.vocabulary)
-    lda = LatentDirichletAllocation(4, random_state=0).fit(dense_counts(bag, words))
+    lda = LatentDirichletAllocation(4, random_state=0).fit(count_densely(bag, words))
     theirs = [[words[place] for place in np.argsort(-row)[:10]] for row in lda.components_]
-    assert model.coherence >= np.mean(npmi(theirs, bag))
+    assert model.coherence >= np.mean(compute_npmi(theirs, bag))
 
 
 def test_a_word_of_every_topic_is_no_first_word_of_any() -> None:
     texts = [f"{text} everywhere everywhere" if row % 2 else text for row, text in enumerate(COLLECTION.texts)]
-    bag = bag_of(texts, PLAIN)
+    bag = bag_words(texts, PLAIN)
     assert bag.totals()[bag.vocabulary.index("everywhere")] == bag.totals().max()
     weights_KV = fit_contextual(bag, COLLECTION.vectors, topics=4, steps=200).word_weights(bag.vocabulary)
     assert "everywhere" not in {bag.vocabulary[place] for row_V in weights_KV for place in np.argsort(-row_V)[:3]}
@@ -95,12 +91,12 @@ def test_it_is_saved_loaded_and_merged_like_any_other(model: TopicModel, tmp_pat
 
 
 def test_equal_seeds_give_equal_models_and_too_little_text_is_refused() -> None:
-    bag = bag_of(COLLECTION.texts, PLAIN)
+    bag = bag_words(COLLECTION.texts, PLAIN)
     a, b = (fit_contextual(bag, COLLECTION.vectors, topics=3, steps=20) for _ in range(2))
     assert all((a.weights[name] == b.weights[name]).all() for name in a.weights)
     assert np.allclose(a.mixtures(COLLECTION.vectors, bag).sum(axis=1), 1, atol=1e-5)
     with pytest.raises(InputError, match="too few"):
-        fit_topics(["rain"], vectors=[[1.0, 2.0]], settings=TopicSettings(method="contextual"), by=PLAIN)
+        fit_topics(["rain"], vectors=[[1.0, 2.0]], method="contextual", by=PLAIN)
 
 
 def test_it_takes_new_documents_and_places_the_old_as_before(model: TopicModel) -> None:
@@ -113,6 +109,6 @@ def test_it_takes_new_documents_and_places_the_old_as_before(model: TopicModel) 
 
 def test_small_batches_walk_through_every_document(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("munjang.analyze.contextual.BATCH", 32)
-    settings = TopicSettings(method="contextual", topics=4)
-    found = fit_topics(COLLECTION.texts, vectors=COLLECTION.vectors, settings=settings, by=PLAIN)
+    settings = {"method": "contextual", "topics": 4}
+    found = fit_topics(COLLECTION.texts, vectors=COLLECTION.vectors, **settings, by=PLAIN)
     assert adjusted_rand_score(COLLECTION.truth, found.labels) > 0.8

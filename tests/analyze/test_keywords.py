@@ -12,12 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from munjang.analyze.candidates import candidates
-from munjang.analyze.diversity import choose, max_sum, mmr
-from munjang.analyze.keywords import KeywordOptions, extract_keywords
+from munjang.analyze.keywords import choose, choose_by_max_sum, choose_by_mmr, extract_keywords, find_candidates
 from munjang.errors import UsageError
 from munjang.text.phrases import end_in_nouns
-from munjang.text.tagging import tagger
+from munjang.text.tagging import choose_tagger
 from munjang.text.unicode import clean
 
 
@@ -45,7 +43,7 @@ TEXTS = ["Heavy rain fell on Seoul. The rain stopped trains.", "Trains in Seoul 
 
 @pytest.fixture
 def plain():
-    return tagger("plain")
+    return choose_tagger("plain")
 
 
 def test_every_different_candidate_is_encoded_once_in_one_call(plain):
@@ -82,19 +80,18 @@ def test_nfc_and_nfd_give_bit_equal_keywords():
 
 def test_seed_words_draw_the_choice(plain):
     text = ["banana market and zebra park"]
-    nearest = KeywordOptions(top=1, words=(1, 1), choice="nearest")
-    drawn = KeywordOptions(top=1, words=(1, 1), choice="nearest", seed_words=("zebra zebra zebra",))
-    scores = {
-        word.text: word.score for word in extract_keywords(text, Letters(), options=KeywordOptions(top=9, choice="nearest"), by=plain)[0]
+    nearest = {"top": 1, "max_words": 1, "choice": "nearest"}
+    drawn = {**nearest, "seed_words": ("zebra zebra zebra",)}
+    scores = {word.text: word.score for word in extract_keywords(text, Letters(), top=9, choice="nearest", by=plain)[0]}
+    after = {
+        word.text: word.score for word in extract_keywords(text, Letters(), top=9, choice="nearest", seed_words=("zebra",), by=plain)[0]
     }
-    more = KeywordOptions(top=9, choice="nearest", seed_words=("zebra",))
-    after = {word.text: word.score for word in extract_keywords(text, Letters(), options=more, by=plain)[0]}
     assert after["zebra"] > scores["zebra"]
-    assert extract_keywords(text, Letters(), options=nearest, by=plain) != extract_keywords(text, Letters(), options=drawn, by=plain)
+    assert extract_keywords(text, Letters(), **nearest, by=plain) != extract_keywords(text, Letters(), **drawn, by=plain)
 
 
 def test_rare_phrases_can_be_left_out(plain):
-    found = candidates(TEXTS, min_frequency=2, by=plain)
+    found = find_candidates(TEXTS, min_frequency=2, by=plain)
     assert [[one.text for one in each] for each in found] == [
         ["rain", "Seoul", "stopped", "trains"],
         ["Trains", "Seoul", "stopped"],
@@ -118,12 +115,10 @@ def test_no_texts_have_no_keywords(plain):
     assert extract_keywords([], Letters(), by=plain) == []
 
 
-@pytest.mark.parametrize(
-    "options", [KeywordOptions(top=0), KeywordOptions(words=(2, 1)), KeywordOptions(min_frequency=0), KeywordOptions(diversity=2)], ids=str
-)
+@pytest.mark.parametrize("options", [{"top": 0}, {"min_words": 2, "max_words": 1}, {"min_frequency": 0}, {"diversity": 2}], ids=str)
 def test_what_cannot_be_is_refused(options, plain):
     with pytest.raises(UsageError, match="expected"):
-        extract_keywords(TEXTS, Letters(), options=options, by=plain)
+        extract_keywords(TEXTS, Letters(), **options, by=plain)
 
 
 @given(st.integers(1, 12), st.integers(0, 1000), st.sampled_from(["mmr", "max-sum", "nearest"]))
@@ -147,12 +142,12 @@ def test_mmr_is_that_of_keybert():
     text = unit[:5].mean(axis=0)
     text /= np.linalg.norm(text)
     theirs = {word for word, _ in peer.mmr(text[None], unit, [str(n) for n in range(30)], top_n=6, diversity=0.4)}
-    assert {str(place) for place in mmr(unit @ text, unit, k=6, diversity=0.4)} == theirs
+    assert {str(place) for place in choose_by_mmr(unit @ text, unit, k=6, diversity=0.4)} == theirs
 
 
 def test_max_sum_looks_at_the_closest_only():
     unit = np.eye(4, dtype=np.float32)
-    assert set(max_sum(np.array([0.1, 0.9, 0.8, 0.2], np.float32), unit, k=2, pool=2)) == {1, 2}
+    assert set(choose_by_max_sum(np.array([0.1, 0.9, 0.8, 0.2], np.float32), unit, k=2, pool=2)) == {1, 2}
 
 
 def test_korean_candidates_of_real_bills_are_verbatim_and_clean():
@@ -162,8 +157,8 @@ def test_korean_candidates_of_real_bills_are_verbatim_and_clean():
         pytest.skip("the bills are not there")
     with gzip.open(path, "rt", encoding="utf-8") as handle:
         texts = [line.rstrip("\n").split("\t")[3] for line in handle][1::200]
-    found = candidates(texts)
-    tags = [{m.end: m.tag for m in each} for each in tagger().tag(texts)]
+    found = find_candidates(texts)
+    tags = [{m.end: m.tag for m in each} for each in choose_tagger().tag(texts)]
     phrases = [one.text for each in found for one in each]
     assert len(phrases) > 500
     for text, ends, each in zip(texts, tags, found, strict=True):

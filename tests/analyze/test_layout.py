@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from munjang.analyze import layout
-from munjang.analyze.layout import lay_out, principal
+from munjang.analyze.layout import find_principal_axes, lay_out
 from munjang.errors import MissingExtra, UsageError
 
 
@@ -21,12 +21,12 @@ def test_a_layout_is_repeatable_and_keeps_neighbours(method):
     if method != "pca":
         pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     given = rows()
-    places = lay_out(given, method=method)
+    places = lay_out(given, layout=method)
     assert places.shape == (60, 2)
     assert places.dtype == np.float32
     assert places.min() >= 0
     assert places.max() <= 1
-    assert lay_out(given, method=method).tobytes() == places.tobytes()
+    assert lay_out(given, layout=method).tobytes() == places.tobytes()
     away = np.linalg.norm(places[:, None] - places[None], axis=2) + np.eye(60) * 9
     assert ((away.argmin(axis=1) - np.arange(60)) % 3 == 0).mean() > 0.9
 
@@ -34,13 +34,13 @@ def test_a_layout_is_repeatable_and_keeps_neighbours(method):
 def test_principal_directions_are_those_of_sklearn():
     decomposition = pytest.importorskip("sklearn.decomposition", reason="scikit-learn is not installed")
     expected = decomposition.PCA(3).fit_transform(rows().astype(np.float64))
-    np.testing.assert_allclose(np.abs(principal(rows(), 3)), np.abs(expected), atol=1e-4)
+    np.testing.assert_allclose(np.abs(find_principal_axes(rows(), 3)), np.abs(expected), atol=1e-4)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
 @pytest.mark.parametrize("method", ["auto", "pca"])
 def test_few_rows_have_places(count, method):
-    places = lay_out(np.eye(4, dtype=np.float32)[:count], method=method)
+    places = lay_out(np.eye(4, dtype=np.float32)[:count], layout=method)
     assert places.shape == (count, 2)
     assert np.isfinite(places).all()
 
@@ -51,11 +51,11 @@ def test_equal_rows_lie_on_one_place():
 
 
 def test_what_is_missing_or_unknown_is_named(monkeypatch):
-    with pytest.raises(UsageError, match="auto, pca, tsne or umap"):
-        lay_out(rows(), method="mds")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="auto, pca, tsne, umap"):
+        lay_out(rows(), layout="mds")  # type: ignore[arg-type]
     monkeypatch.setattr(layout, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="munjang\\[topics\\]"):
-        lay_out(rows(), method="tsne")
+        lay_out(rows(), layout="tsne")
     with pytest.raises(UsageError, match="umap-learn"):
-        lay_out(rows(), method="umap")
-    assert lay_out(rows()).tobytes() == lay_out(rows(), method="pca").tobytes()
+        lay_out(rows(), layout="umap")
+    assert lay_out(rows()).tobytes() == lay_out(rows(), layout="pca").tobytes()

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from munjang.analyze import match as match_file
-from munjang.analyze.assign import assign, assign_greedily
-from munjang.analyze.match import match
+from munjang.analyze.match import assign, assign_greedily, match
 from munjang.errors import UsageError
 from munjang.vectors.similarity import similarity
 
@@ -91,7 +90,7 @@ def test_one_to_one_has_the_largest_sum_above_the_threshold(seed: int, n: int, m
 def test_margins_are_those_of_bitext_mining(one_to_one: bool) -> None:
     left, right = sample(30), sample(25, seed=1)
     expected = margins(left, right, k=4)
-    found = match(left, right, scoring="margin", one_to_one=one_to_one)
+    found = match(left, right, margin=True, one_to_one=one_to_one)
     assert [pair.score for pair in found.matches] == pytest.approx([expected[pair.left, pair.right] for pair in found.matches], rel=1e-4)
     if one_to_one:
         rows, columns = optimize.linear_sum_assignment(expected, maximize=True)
@@ -106,18 +105,18 @@ def test_the_margin_is_not_taken_in_by_a_row_that_is_close_to_everything() -> No
     left = right + 1.6 * sample(40, 32, seed=1) + hub * 0.25
     everything = np.concatenate([right, hub])
     by_cosine = sum(pair.left == pair.right for pair in match(left, everything).matches)
-    by_margin = sum(pair.left == pair.right for pair in match(left, everything, scoring="margin").matches)
+    by_margin = sum(pair.left == pair.right for pair in match(left, everything, margin=True).matches)
     assert by_margin > by_cosine
 
 
-@pytest.mark.parametrize("scoring", ["cosine", "margin"])
-def test_shuffled_noisy_copies_are_found_again_however_large(scoring: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("margin", [False, True], ids=["cosine", "margin"])
+def test_shuffled_noisy_copies_are_found_again_however_large(margin: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     left, order = sample(400, 32), np.random.default_rng(3).permutation(400)
     right = (left + sample(400, 32, seed=2) * np.float32(0.2))[order]
     truth = np.argsort(order).tolist()
-    assert [pair.right for pair in match(left, right, one_to_one=True, scoring=scoring).matches] == truth
+    assert [pair.right for pair in match(left, right, one_to_one=True, margin=margin).matches] == truth
     monkeypatch.setattr(match_file, "ASSIGNED_CELLS", 100)
-    greedy = match(left, right, one_to_one=True, scoring=scoring)
+    greedy = match(left, right, one_to_one=True, margin=margin)
     assert not greedy.exact
     assert [pair.right for pair in greedy.matches] == truth
 
@@ -132,6 +131,6 @@ def test_requests_that_make_no_sense_are_refused() -> None:
     with pytest.raises(UsageError, match="last dimension"):
         match(sample(2, 3), sample(2, 4))
     with pytest.raises(UsageError, match="neighbours is 0"):
-        match(sample(2), sample(2), scoring="margin", neighbours=0)
+        match(sample(2), sample(2), margin=True, neighbours=0)
     with pytest.raises(UsageError, match="finite"):
         assign([[np.nan]])

@@ -130,17 +130,17 @@ TEXTS = (["phone 128GB", "phone 256GB"], ["phone 256GB new", "phone 128GB new", 
 
 
 @pytest.mark.parametrize("one_to_one", [False, True])
-@pytest.mark.parametrize("scoring", ["cosine", "margin"])
-def test_a_row_takes_the_best_counterpart_that_does_not_contradict_it(one_to_one: bool, scoring: str) -> None:
+@pytest.mark.parametrize("margin", [False, True], ids=["cosine", "margin"])
+def test_a_row_takes_the_best_counterpart_that_does_not_contradict_it(one_to_one: bool, margin: bool) -> None:
     without = match(VECTORS["left"], VECTORS["right"], one_to_one=one_to_one)
-    found = match(VECTORS["left"], VECTORS["right"], one_to_one=one_to_one, scoring=scoring, numbers_of=TEXTS)  # type: ignore[arg-type]
+    found = match(VECTORS["left"], VECTORS["right"], one_to_one=one_to_one, margin=margin, numbers=True, texts=TEXTS)  # type: ignore[arg-type]
     assert without.matches[0].right == 0
     assert [(pair.left, pair.right) for pair in found.matches] == [(0, 1), (1, 0)]
 
 
 def test_pairs_taken_best_first_do_not_contradict_either(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("munjang.analyze.match.ASSIGNED_CELLS", 1)
-    found = match(VECTORS["left"], VECTORS["right"], one_to_one=True, numbers_of=TEXTS)
+    found = match(VECTORS["left"], VECTORS["right"], one_to_one=True, numbers=True, texts=TEXTS)
     assert not found.exact
     assert [(pair.left, pair.right) for pair in found.matches] == [(0, 1), (1, 0)]
 
@@ -148,19 +148,21 @@ def test_pairs_taken_best_first_do_not_contradict_either(monkeypatch: pytest.Mon
 def test_a_counterpart_is_found_behind_many_that_contradict() -> None:
     right = [[1.0, number / 1_000] for number in range(1, 501)]
     texts = [f"phone {number}GB" for number in range(1, 501)]
-    found = match([[1.0, 0.0]], right, numbers_of=(["phone 400GB"], texts))
+    found = match([[1.0, 0.0]], right, numbers=True, texts=(["phone 400GB"], texts))
     assert [(pair.left, pair.right) for pair in found.matches] == [(0, 399)]
 
 
 @pytest.mark.parametrize("one_to_one", [False, True])
 def test_a_row_that_all_contradict_stays_alone(one_to_one: bool) -> None:
-    found = match([[1.0, 0.0]], [[1.0, 0.0], [0.9, 0.1]], one_to_one=one_to_one, numbers_of=(["rice 1kg"], ["rice 2kg", "rice 3kg"]))
+    found = match(
+        [[1.0, 0.0]], [[1.0, 0.0], [0.9, 0.1]], one_to_one=one_to_one, numbers=True, texts=(["rice 1kg"], ["rice 2kg", "rice 3kg"])
+    )
     assert (found.matches, found.left_alone, found.right_alone) == ((), (0,), (0, 1))
 
 
 def test_texts_that_do_not_fit_the_vectors_are_refused() -> None:
-    with pytest.raises(UsageError, match="numbers_of: found 1 and 0 texts"):
-        match([[1.0]], [[1.0]], numbers_of=(["a"], []))
+    with pytest.raises(UsageError, match="texts: found 1 and 0 texts"):
+        match([[1.0]], [[1.0]], numbers=True, texts=(["a"], []))
     with pytest.raises(UsageError, match="numbers: found no texts"):
         mine([[1.0], [1.0]], numbers=True)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from munjang.analyze.alike import connected, word_overlap, words_of
+from munjang.analyze.dedupe import find_connected, measure_overlap, split_words
 from munjang.analyze.pairs import mine
 from munjang.errors import UsageError
 from munjang.vectors.similarity import similarity
@@ -32,7 +32,7 @@ def brute_force(vectors: np.ndarray, threshold: float) -> dict[tuple[int, int], 
 @given(seed=st.integers(0, 10_000), n=st.integers(0, 60), tile=st.integers(1, 70), threshold=st.floats(-1, 1))
 def test_every_pair_above_the_threshold_is_found_once(seed: int, n: int, tile: int, threshold: float) -> None:
     vectors = clustered(n, seed=seed)
-    found = mine(vectors, threshold=threshold, tile=tile)
+    found = mine(vectors, threshold=threshold, top=100_000, tile=tile)
     expected = brute_force(vectors, threshold)
     edge = {pair for pair, score in brute_force(vectors, threshold - 1e-5).items() if abs(score - threshold) < 1e-5}
     assert {(pair.a, pair.b) for pair in found.pairs} ^ expected.keys() <= edge
@@ -45,7 +45,7 @@ def test_every_pair_above_the_threshold_is_found_once(seed: int, n: int, tile: i
 @given(seed=st.integers(0, 10_000), top=st.integers(1, 200), tile=st.integers(1, 30))
 def test_the_answer_for_fewer_pairs_is_a_prefix(seed: int, top: int, tile: int) -> None:
     vectors = np.random.default_rng(seed).integers(-2, 3, (40, 3)).astype(np.float32)
-    whole = mine(vectors, threshold=-1, tile=1000)
+    whole = mine(vectors, threshold=-1, top=100_000, tile=1000)
     part = mine(vectors, threshold=-1, top=top, tile=tile)
     assert [pair.score for pair in part.pairs] == pytest.approx([pair.score for pair in whole.pairs[:top]], abs=1e-6)
     assert part.cut == (len(whole.pairs) > top)
@@ -56,7 +56,7 @@ def test_it_finds_what_sentence_transformers_finds() -> None:
     vectors = clustered(700)
     expected = util.paraphrase_mining_embeddings(vectors, top_k=700, max_pairs=10**6)
     expected = [(a, b, score) for score, a, b in expected if score >= 0.7]
-    found = mine(vectors, threshold=0.7, tile=128).pairs
+    found = mine(vectors, threshold=0.7, top=100_000, tile=128).pairs
     assert len(found) > 500
     assert {(pair.a, pair.b) for pair in found} == {(min(a, b), max(a, b)) for a, b, _ in expected}
     assert [pair.score for pair in found] == pytest.approx([score for _, _, score in expected], abs=1e-5)
@@ -89,7 +89,7 @@ def test_pairs_that_share_too_many_words_do_not_count_and_take_no_place() -> Non
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=40))
 def test_groups_are_the_connected_components(links: list[tuple[int, int]]) -> None:
     sparse = pytest.importorskip("scipy.sparse")
-    groups = connected(links)
+    groups = find_connected(links)
     matrix = sparse.coo_matrix((np.ones(len(links)), ([a for a, _ in links], [b for _, b in links])), shape=(31, 31))
     _, labels = sparse.csgraph.connected_components(matrix, directed=False)
     members = {member for link in links for member in link}
@@ -99,9 +99,9 @@ def test_groups_are_the_connected_components(links: list[tuple[int, int]]) -> No
 
 
 def test_word_overlap_ignores_case_and_counts_korean_words() -> None:
-    assert word_overlap(words_of("비가 온다"), words_of("비가 많이 온다")) == pytest.approx(2 / 3)
-    assert word_overlap(words_of("RAIN"), words_of("rain!")) == 1
-    assert word_overlap(words_of(""), words_of("…")) == 1
+    assert measure_overlap(split_words("비가 온다"), split_words("비가 많이 온다")) == pytest.approx(2 / 3)
+    assert measure_overlap(split_words("RAIN"), split_words("rain!")) == 1
+    assert measure_overlap(split_words(""), split_words("…")) == 1
 
 
 def test_requests_that_make_no_sense_are_refused() -> None:

@@ -20,7 +20,7 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not 
 from tests.serve.conftest import LIMITS, Running, make_reranker, model, reranker, running  # noqa: E402
 
 from munjang import CrossEncoder, SentenceEncoder  # noqa: E402
-from munjang.serve.settings import Settings  # noqa: E402
+from munjang.serve.settings import ServerSettings  # noqa: E402
 
 __all__ = ["make_reranker", "model", "reranker"]
 
@@ -127,7 +127,7 @@ def _watch(watched: Watched) -> None:
 @pytest.fixture(scope="module")
 def server(model: SentenceEncoder, reranker: CrossEncoder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A server that has nothing yet."""
-    settings = Settings(data=tmp_path_factory.mktemp("libraries"), analyser="bigrams", limits=LIMITS)
+    settings = ServerSettings(data=tmp_path_factory.mktemp("libraries"), analyser="bigrams", limits=LIMITS)
     with running(settings, model, reranker) as started:
         started.service.libraries.warm()
         yield started

@@ -11,7 +11,7 @@ from tests.browser.conftest import Opener
 from tests.serve.conftest import LIMITS, Running, running
 
 from munjang import SentenceEncoder
-from munjang.serve.settings import Settings
+from munjang.serve.settings import ServerSettings
 
 KEY = "a-key-for-the-page-only"
 LANGUAGES = pytest.mark.parametrize("language", ["ko", "en"])
@@ -19,7 +19,7 @@ LANGUAGES = pytest.mark.parametrize("language", ["ko", "en"])
 
 @pytest.fixture(scope="module")
 def locked(model: SentenceEncoder) -> Iterator[Running]:
-    with running(Settings(key=KEY, analyser="bigrams", limits=LIMITS), model) as started:
+    with running(ServerSettings(key=KEY, analyser="bigrams", limits=LIMITS), model) as started:
         yield started
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from munjang.bulk.run import Crew, encode_bulk
+from munjang.bulk.run import WorkerConfig, encode_bulk
 from munjang.bulk.settings import BulkSettings
 
 WORDS = "the rain sun cat dog sleep train book coffee river winter snow 비가 눈이 온다 겨울 날씨".split()  # noqa: SIM905
@@ -58,7 +58,7 @@ def encode(tiny_bert_folder: Path) -> Callable[..., Path]:
         source: Path, output: Path, *, workers: int = 1, threads: int = 1, dask: str | None = None, resume: bool = False, **more
     ) -> Path:
         settings = BulkSettings(**{"shard_rows": 20, "keep_text": True, **more})
-        encode_bulk([source], output, model=tiny_bert_folder, settings=settings, crew=Crew(workers, threads, dask), resume=resume)
+        encode_bulk([source], output, model=tiny_bert_folder, settings=settings, crew=WorkerConfig(workers, threads, dask), resume=resume)
         return output
 
     return run

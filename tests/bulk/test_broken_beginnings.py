@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from munjang.bulk.look import look_at
+from munjang.bulk.input_streams import inspect_input
 from munjang.bulk.plan import plan_shards
 from munjang.bulk.read_shard import read_shard
 from munjang.bulk.settings import BulkSettings
@@ -32,7 +32,7 @@ def test_every_row_is_read_or_rejected_by_its_line(tmp_path, name):
     path = tmp_path / name.replace(" ", "-")
     path.write_bytes(content)
     settings = BulkSettings(shard_rows=2, text_column="1") if name.startswith("no header") else SETTINGS
-    file = look_at(str(path), settings)
+    file = inspect_input(str(path), settings)
     found = [(spec, read_shard(file, spec, settings)) for spec in plan_shards([file], settings)]
     assert [text for _, rows in found for text in rows.texts] == texts
     places = [content[: each.place].count(b"\n") + 1 for _, rows in found for each in rows.rejected]
@@ -44,4 +44,4 @@ def test_every_row_is_read_or_rejected_by_its_line(tmp_path, name):
 def test_a_header_that_cannot_be_read_is_refused(tmp_path, content):
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(InputError, match=r"a\.csv line 1: "):
-        look_at(str(tmp_path / "a.csv"), SETTINGS)
+        inspect_input(str(tmp_path / "a.csv"), SETTINGS)

@@ -16,10 +16,13 @@ from tests.bulk.conftest import digest, sentences
 pytest.importorskip("pyarrow")
 distributed = pytest.importorskip("distributed")
 
-from munjang.bulk import dask_cluster, dask_run  # noqa: E402 - needs distributed
-from munjang.bulk.dask_cluster import check_address, connected  # noqa: E402
-from munjang.bulk.dask_patience import Patience  # noqa: E402
-from munjang.bulk.dask_run import run_dask  # noqa: E402
+from munjang.bulk import dask_run  # noqa: E402 - needs distributed
+from munjang.bulk.dask_run import (  # noqa: E402
+    Patience,
+    check_address,
+    connect,
+    run_dask,
+)
 from munjang.bulk.local_run import Work  # noqa: E402
 from munjang.bulk.plan import plan_shards  # noqa: E402
 from munjang.bulk.run import describe  # noqa: E402
@@ -31,7 +34,7 @@ from munjang.limits import usable_cores  # noqa: E402
 @pytest.fixture(scope="module")
 def client():
     """A cluster of processes, shared by the tests of this file."""
-    with connected("local", workers=min(2, usable_cores()), threads=1) as client:
+    with connect("local", workers=min(2, usable_cores()), threads=1) as client:
         yield client
 
 
@@ -100,10 +103,10 @@ def test_a_worker_that_dies_while_the_cluster_starts_costs_a_new_try():
             raise RuntimeError("Nanny failed to start.")
         return "a cluster"
 
-    assert dask_cluster._started(cluster, 2, 1) == "a cluster"
+    assert dask_run._start_cluster(cluster, 2, 1) == "a cluster"
     tries.clear()
     with pytest.raises(MunjangError, match="died while it started, 3 times"):
-        dask_cluster._started(lambda **_: tries.append(0) or _failed(), 2, 1)
+        dask_run._start_cluster(lambda **_: tries.append(0) or _failed(), 2, 1)
     assert len(tries) == 3
 
 
@@ -190,8 +193,8 @@ def test_an_address_on_a_network_needs_tls(address):
 
 
 def test_a_scheduler_that_is_not_there_is_told(monkeypatch):
-    monkeypatch.setattr("munjang.bulk.dask_cluster._SECONDS", 1)
-    with pytest.raises(MunjangError, match="there is no Dask scheduler"), connected("tcp://127.0.0.1:9", workers=1, threads=1):
+    monkeypatch.setattr("munjang.bulk.dask_run._SECONDS", 1)
+    with pytest.raises(MunjangError, match="there is no Dask scheduler"), connect("tcp://127.0.0.1:9", workers=1, threads=1):
         pass
 
 
@@ -225,7 +228,7 @@ def test_encode_dask_gives_the_right_meta_and_vectors(client, tiny_bert_folder, 
 def test_pairs_do_not_wait_for_ever_for_a_cluster_without_workers(tmp_path, news, encode, monkeypatch):
     from munjang.bulk.pair_blocks import mine_output
 
-    monkeypatch.setattr("munjang.bulk.dask_patience.NO_WORKERS_SECONDS", 0.3)
+    monkeypatch.setattr("munjang.bulk.dask_run.NO_WORKERS_SECONDS", 0.3)
     output = encode(news, tmp_path / "out")
     with (
         distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as empty,

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from tests.bulk.conftest import write_jsonl, write_news
 
-from munjang.bulk.inputs import find_inputs
-from munjang.bulk.manifest import open_receipts, read_papers
+from munjang.bulk.manifest import open_receipts, read_manifest
 from munjang.bulk.output import merge, open_output
 from munjang.bulk.pair_blocks import mine_output
-from munjang.bulk.run import Crew, encode_bulk
+from munjang.bulk.run import WorkerConfig, encode_bulk, find_inputs
 from munjang.bulk.settings import BulkSettings
+from munjang.bulk.shard_files import read_checksummed, write_checksummed
 from munjang.bulk.storage import LocalStorage, RemoteStorage, open_storage
-from munjang.bulk.summed import from_summed, to_summed
 from munjang.errors import DamagedFile, InputError, MunjangError, NoSpace, UsageError
 
 pytest.importorskip("pyarrow")
@@ -28,7 +27,7 @@ def finished(tmp_path_factory, tiny_bert_folder):
     """A folder with `news.jsonl` and the finished job `out`; not to be changed."""
     folder = tmp_path_factory.mktemp("finished")
     settings = BulkSettings(shard_rows=20, keep_text=True)
-    encode_bulk([write_news(folder)], folder / "out", model=tiny_bert_folder, settings=settings, crew=Crew(1))
+    encode_bulk([write_news(folder)], folder / "out", model=tiny_bert_folder, settings=settings, crew=WorkerConfig(1))
     return folder
 
 
@@ -94,7 +93,7 @@ def test_a_shard_of_which_every_row_was_rejected_leaves_no_gap(tmp_path, encode,
 def reopened(output):
     """Take the receipts out of the manifest, as if the run had ended just before it wrote them."""
     path = output / "manifest.json"
-    path.write_bytes(to_summed({**from_summed(path.read_bytes(), where="", advice=""), "receipts": None}))
+    path.write_bytes(write_checksummed({**read_checksummed(path.read_bytes(), where="", advice=""), "receipts": None}))
 
 
 def test_a_watch_is_told_which_shards_an_earlier_run_did(source, output, tiny_bert_folder):
@@ -106,7 +105,7 @@ def test_a_watch_is_told_which_shards_an_earlier_run_did(source, output, tiny_be
     def watch(job, specs):
         return lambda spec, receipt, before: told.append((spec.number, receipt.shard, before))
 
-    report = encode_bulk([source], output, model=tiny_bert_folder, settings=settings, crew=Crew(1), resume=True, watch=watch)
+    report = encode_bulk([source], output, model=tiny_bert_folder, settings=settings, crew=WorkerConfig(1), resume=True, watch=watch)
     assert told == [(0, 0, True), (2, 2, True), (3, 3, True), (4, 4, True), (1, 1, False)]
     assert (report.rows, report.shards) == (90, 5)
     assert 0 < report.new_rows < 30
@@ -118,7 +117,7 @@ def test_other_input_files_are_told_one_by_one(tmp_path, tiny_bert_folder):
 
     def run(*names: str, resume: bool = False) -> None:
         inputs = [tmp_path / name for name in names]
-        encode_bulk(inputs, tmp_path / "out", model=tiny_bert_folder, settings=BulkSettings(), crew=Crew(1), resume=resume)
+        encode_bulk(inputs, tmp_path / "out", model=tiny_bert_folder, settings=BulkSettings(), crew=WorkerConfig(1), resume=resume)
 
     run("a.txt", "b.txt")
     with pytest.raises(UsageError, match=r"input: \S+/b.txt then, not there now\n  input: \S+/c.txt is new\n  call it as it was begun"):
@@ -164,8 +163,8 @@ SHORT = "does not hold one receipt for each of 5 shards"
 )
 def test_a_manifest_without_a_right_receipt_for_each_shard_is_damaged(output, change, words):
     path = output / "manifest.json"
-    value = from_summed(path.read_bytes(), where="", advice="")
-    path.write_bytes(to_summed({**value, "receipts": change(value["receipts"])}))
+    value = read_checksummed(path.read_bytes(), where="", advice="")
+    path.write_bytes(write_checksummed({**value, "receipts": change(value["receipts"])}))
     with pytest.raises(DamagedFile, match=rf"out/manifest.json: {words}.*\n  restore"):
         open_output(output)
 
@@ -206,7 +205,7 @@ def test_settings_that_no_job_has_are_refused(settings, words):
         settings.check()
 
 
-@pytest.mark.parametrize("crew", [Crew(workers=0), Crew(threads=0)], ids=["workers", "threads"])
+@pytest.mark.parametrize("crew", [WorkerConfig(workers=0), WorkerConfig(threads=0)], ids=["workers", "threads"])
 def test_a_crew_of_nobody_is_refused(crew):
     with pytest.raises(UsageError, match=r"workers is (0|None) and threads is \d, expected at least 1 of each"):
         crew.processes()
@@ -229,7 +228,7 @@ def test_a_job_is_run_at_another_systems_address_without_a_lock(tmp_path, source
     encode(source, f"local://{tmp_path}/there")
     assert not (tmp_path / "there/.lock").exists()
     storage = RemoteStorage(f"local://{tmp_path}/there")
-    papers = read_papers(storage)
+    papers = read_manifest(storage)
     assert open_receipts(storage, papers.specs) == dict(enumerate(papers.receipts))
     assert storage.read_all("vectors") == LocalStorage(finished / "out").read_all("vectors")
 

@@ -11,23 +11,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from munjang.bulk.inputs import find_inputs
+from munjang.bulk import input_streams
+from munjang.bulk.input_streams import forget_packed, inspect_input, open_lines
 from munjang.bulk.job import InputFile
-from munjang.bulk.look import look_at
-from munjang.bulk.opening import forget_packed, opened_lines
-from munjang.bulk.plan import plan_shards, rows_like
+from munjang.bulk.plan import guess_rows, plan_shards
 from munjang.bulk.read_shard import ShardRows, read_shard
+from munjang.bulk.run import find_inputs
 from munjang.bulk.settings import BulkSettings
 from munjang.errors import InputError, UsageError
 from munjang.text.readers import read_rows
-from munjang.text.rows import BadLines
+from munjang.text.records import BadLines
 from munjang.text.unicode import clean
 
 FIELD = st.text(st.sampled_from('ab ,"\n\t비é'), max_size=8)
 
 
 def parts(path: Path, given_settings: BulkSettings) -> tuple[InputFile, list[ShardRows]]:
-    file = look_at(str(path), given_settings)
+    file = inspect_input(str(path), given_settings)
     try:
         return file, [read_shard(file, spec, given_settings) for spec in plan_shards([file], given_settings)]
     finally:
@@ -93,7 +93,7 @@ def test_parquet_is_cut_by_rows_whatever_its_row_groups(tmp_path, shard_rows):
     parquet.write_table(pyarrow.table({"text": texts, "n": range(57)}), tmp_path / "a.parquet", row_group_size=13)
     assert in_shards(tmp_path / "a.parquet", shard_rows) == texts
     file, shards = parts(tmp_path / "a.parquet", BulkSettings(shard_rows=shard_rows))
-    assert rows_like(file) == 57
+    assert guess_rows(file) == 57
     assert [id for shard in shards for id in shard.ids] == [f"0:{number}" for number in range(57)]
 
 
@@ -145,13 +145,13 @@ def test_fsspec_addresses_are_read(tmp_path):
 def test_a_json_list_is_refused(tmp_path):
     (tmp_path / "a.json").write_text("[]")
     with pytest.raises(UsageError, match="JSON Lines"):
-        look_at(str(tmp_path / "a.json"), BulkSettings())
+        inspect_input(str(tmp_path / "a.json"), BulkSettings())
 
 
 def test_a_missing_column_is_said_before_work_begins(tmp_path):
     (tmp_path / "a.csv").write_text("id,text\n1,x\n")
     with pytest.raises(InputError, match="no column 'txt'.*did you mean 'text'"):
-        look_at(str(tmp_path / "a.csv"), BulkSettings(text_column="txt"))
+        inspect_input(str(tmp_path / "a.csv"), BulkSettings(text_column="txt"))
 
 
 def test_a_cut_gzip_file_is_named(tmp_path):
@@ -161,22 +161,21 @@ def test_a_cut_gzip_file_is_named(tmp_path):
 
 
 def test_parts_of_a_gzip_file_are_read_forward_without_unpacking_it_again(tmp_path, monkeypatch):
-    from munjang.bulk import opening
 
     opened = []
-    real = opening.open_raw
+    real = input_streams.open_raw
     path = written(tmp_path, "a.txt", "".join(f"{number}\n" for number in range(500)), packed=True)
     chosen = BulkSettings(shard_rows=20)
-    file = look_at(str(path), chosen)
+    file = inspect_input(str(path), chosen)
     specs = list(plan_shards([file], chosen))
-    opening.forget_packed()
-    monkeypatch.setattr(opening, "open_raw", lambda path: opened.append(path) or real(path))
+    forget_packed()
+    monkeypatch.setattr(input_streams, "open_raw", lambda path: opened.append(path) or real(path))
     texts = [text for spec in specs for text in read_shard(file, spec, chosen).texts]
     assert texts == [str(number) for number in range(500)]
     assert len(specs) == 25
     assert len(opened) == 1
     assert read_shard(file, specs[3], chosen).texts == [str(number) for number in range(60, 80)]
-    opening.forget_packed()
+    forget_packed()
 
 
 def test_shards_that_begin_deep_inside_a_row_group_hold_their_own_rows(tmp_path):
@@ -205,7 +204,7 @@ def test_a_line_belongs_to_the_part_it_starts_in_however_long_it_is(tmp_path, cu
     (tmp_path / "a.txt").write_bytes(b"".join(lines))
     found = []
     for start, stop in ((0, cut), (cut, None)):
-        with opened_lines(str(tmp_path / "a.txt"), start, stop) as part:
+        with open_lines(str(tmp_path / "a.txt"), start, stop) as part:
             found.append(b"".join(iter(part.readline, b"")).removeprefix(b"\n" if start else b""))
             assert all(start <= at and (stop is None or at < stop) for at in part.starts)
     assert b"".join(found) == b"".join(lines)

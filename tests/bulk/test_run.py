@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from tests.bulk.conftest import digest
 
-from munjang.bulk.manifest import read_papers
+from munjang.bulk.manifest import read_manifest
 from munjang.bulk.output import merge, open_output
-from munjang.bulk.run import Crew, describe, encode_bulk
+from munjang.bulk.run import WorkerConfig, describe, encode_bulk, lock_output
 from munjang.bulk.settings import BulkSettings
+from munjang.bulk.shard_files import read_checksummed, write_checksummed
 from munjang.bulk.storage import LocalStorage, RemoteStorage
-from munjang.bulk.summed import from_summed, to_summed
 from munjang.errors import Busy, InputError, NoSpace, UsageError
 from munjang.limits import usable_cores
 
@@ -31,7 +31,7 @@ def test_what_lost_workers_left_half_written_is_gone_when_the_job_is_done(tmp_pa
 
         return done
 
-    encode_bulk([news], tmp_path / "out", model=tiny_bert_folder, settings=BulkSettings(shard_rows=20), crew=Crew(1), watch=watch)
+    encode_bulk([news], tmp_path / "out", model=tiny_bert_folder, settings=BulkSettings(shard_rows=20), crew=WorkerConfig(1), watch=watch)
     assert open_output(tmp_path / "out").check() == []
     assert not list((tmp_path / "out").rglob(".*.part"))
 
@@ -60,7 +60,7 @@ def test_lines_are_counted_across_the_shards_of_each_file(tmp_path, encode, tiny
         good = "".join(f'{number},"two\nlines {number}"\n' for number in range(50))
         (tmp_path / name).write_text(f"id,text\n{good}51\n", encoding="utf-8")
     settings = BulkSettings(shard_rows=7)
-    report = encode_bulk([tmp_path / "*.csv"], tmp_path / "out", model=tiny_bert_folder, settings=settings, crew=Crew(1))
+    report = encode_bulk([tmp_path / "*.csv"], tmp_path / "out", model=tiny_bert_folder, settings=settings, crew=WorkerConfig(1))
     assert (report.rows, report.rejected, report.shards) == (100, 2, 16)
     rows = [json.loads(line) for line in (tmp_path / "out/rejected.jsonl").read_text().splitlines()]
     assert [(row["file"], row["line"]) for row in rows] == [(str(tmp_path / name), 102) for name in ("a.csv", "b.csv")]
@@ -71,8 +71,8 @@ def test_a_job_is_continued_where_it_stopped(tmp_path, news, encode):
     part = encode(news, tmp_path / "part")
     for name in ("manifest.json", "receipts/part-00000001.json", "vectors/part-00000001.parquet", "vectors/part-00000002.parquet"):
         if name == "manifest.json":
-            value = from_summed((part / name).read_bytes(), where=name, advice="")
-            (part / name).write_bytes(to_summed({**value, "receipts": None}))
+            value = read_checksummed((part / name).read_bytes(), where=name, advice="")
+            (part / name).write_bytes(write_checksummed({**value, "receipts": None}))
         else:
             (part / name).unlink()
     (part / "vectors" / ".part-00000001.parquet.aa.part").write_bytes(b"half")
@@ -96,7 +96,7 @@ def test_another_model_other_settings_and_other_files_are_refused_with_the_diffe
         encode(news, output, resume=True, precision="int8", shard_rows=30)
     other = tiny_folder("bert", pooling=("cls",))
     with pytest.raises(UsageError, match=r"model: .* then, .* now"):
-        encode_bulk([news], output, model=other, settings=BulkSettings(shard_rows=20, keep_text=True), crew=Crew(1), resume=True)
+        encode_bulk([news], output, model=other, settings=BulkSettings(shard_rows=20, keep_text=True), crew=WorkerConfig(1), resume=True)
     news.write_text(news.read_text(encoding="utf-8") + '{"text": "new"}\n', encoding="utf-8")
     with pytest.raises(UsageError, match=r"input: .*news.jsonl was [\d,]+ bytes then, has [\d,]+ now"):
         encode(news, output, resume=True)
@@ -104,12 +104,9 @@ def test_another_model_other_settings_and_other_files_are_refused_with_the_diffe
 
 
 def test_two_runs_in_one_folder_do_not_meet(tmp_path, news, encode):
-    fcntl = pytest.importorskip("fcntl")
     (tmp_path / "out").mkdir()
-    with (tmp_path / "out/.lock").open("a") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        with pytest.raises(Busy, match="another run"):
-            encode(news, tmp_path / "out")
+    with lock_output(str(tmp_path / "out")), pytest.raises(Busy, match="munjang bulk"):
+        encode(news, tmp_path / "out")
 
 
 def test_more_threads_than_cores_are_refused(tmp_path, news, encode):
@@ -195,7 +192,7 @@ def test_an_output_in_an_object_store_is_the_same(tmp_path, news, encode, tiny_b
 def test_a_foreign_manifest_is_refused(tmp_path):
     (tmp_path / "manifest.json").write_text('{"name": "a web page"}')
     with pytest.raises(InputError, match="is not the manifest of a bulk job"):
-        read_papers(LocalStorage(tmp_path))
+        read_manifest(LocalStorage(tmp_path))
 
 
 def test_an_embedding_cache_saves_the_second_job_its_encoding(tmp_path, news, tiny_bert_folder):
@@ -203,7 +200,9 @@ def test_an_embedding_cache_saves_the_second_job_its_encoding(tmp_path, news, ti
     for name in ("one", "two"):
         settings = BulkSettings(shard_rows=20, long_text="error")
         reports.append(
-            encode_bulk([news], tmp_path / name, model=tiny_bert_folder, settings=settings, crew=Crew(1), cache=tmp_path / "cache.db")
+            encode_bulk(
+                [news], tmp_path / name, model=tiny_bert_folder, settings=settings, crew=WorkerConfig(1), cache=tmp_path / "cache.db"
+            )
         )
     assert reports[0].rows == reports[1].rows == 90
     assert reports[0].tokens > reports[1].tokens == 0
@@ -214,7 +213,7 @@ def test_an_embedding_cache_saves_the_second_job_its_encoding(tmp_path, news, ti
         tmp_path / "three",
         model=tiny_bert_folder,
         settings=BulkSettings(shard_rows=20, dimensions=8),
-        crew=Crew(1),
+        crew=WorkerConfig(1),
         cache=tmp_path / "cache.db",
     )
     assert open_output(tmp_path / "three").block(0).vectors_ND.shape[1] == 8

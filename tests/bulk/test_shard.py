@@ -9,13 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from munjang.bulk.attempt import Problem, attempt
-from munjang.bulk.job import Job, ShardSpec
+from munjang.bulk.job import BulkJob, ShardSpec
 from munjang.bulk.output import open_output
 from munjang.bulk.run import describe
 from munjang.bulk.settings import BulkSettings
-from munjang.bulk.shard import encode_shard
-from munjang.bulk.shard_files import block_from
+from munjang.bulk.shard import ShardProblem, encode_shard, run_shard
+from munjang.bulk.shard_files import read_block
 from munjang.bulk.storage import LocalStorage
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.vectors.quantize import quantize
@@ -28,13 +27,13 @@ def encoder(tiny_bert_folder):
     return SentenceEncoder.load(tiny_bert_folder, threads=1)
 
 
-def one_shard(path, model, **settings) -> tuple[Job, ShardSpec]:
+def one_shard(path, model, **settings) -> tuple[BulkJob, ShardSpec]:
     job = describe([str(path)], model, BulkSettings(**settings))
     return job, ShardSpec(0, 0, job.inputs[0].begin, path.stat().st_size)
 
 
-def read(job: Job, folder, receipt):
-    return block_from([(folder / file.name).read_bytes() for file in receipt.files], job, where="the shard")
+def read(job: BulkJob, folder, receipt):
+    return read_block([(folder / file.name).read_bytes() for file in receipt.files], job, where="the shard")
 
 
 @pytest.mark.parametrize("format", ["parquet", "npy"])
@@ -106,8 +105,8 @@ class Brittle:
 def test_a_failure_of_the_model_names_shard_and_row(tmp_path, tiny_bert_folder, encoder):
     (tmp_path / "a.txt").write_text("rain\n" * 30 + "poison\x1b[31m\n" + "snow\n" * 30)
     job, spec = one_shard(tmp_path / "a.txt", tiny_bert_folder)
-    outcome = attempt(job, spec, Brittle(encoder), LocalStorage(tmp_path))
-    assert isinstance(outcome, Problem)
+    outcome = run_shard(job, spec, Brittle(encoder), LocalStorage(tmp_path))
+    assert isinstance(outcome, ShardProblem)
     assert "shard 0, a.txt byte 150: the model failed on 'poison\\x1b[31m' (RuntimeError: 'node 7 failed')" in outcome.message
     assert not (tmp_path / "receipts").exists()
 
@@ -115,8 +114,8 @@ def test_a_failure_of_the_model_names_shard_and_row(tmp_path, tiny_bert_folder, 
 def test_a_failing_disk_is_a_problem_with_the_shards_name(tmp_path, news, tiny_bert_folder, encoder):
     job, spec = one_shard(news, tiny_bert_folder)
     (tmp_path / "vectors").write_text("a file where a folder should be")
-    outcome = attempt(job, spec, encoder, LocalStorage(tmp_path))
-    assert isinstance(outcome, Problem)
+    outcome = run_shard(job, spec, encoder, LocalStorage(tmp_path))
+    assert isinstance(outcome, ShardProblem)
     assert outcome.message.startswith("shard 0, news.jsonl from 0 to ")
 
 

@@ -38,7 +38,7 @@ def test_it_says_the_scores_before_and_after(munjang: Call, domain: Path, tiny_b
     for when, folder in (("before", tiny_bert_folder), ("after", tmp_path / "out")):
         scores = munjang("evaluate", "sts", dev, "--model", folder, "--scale", "0", "5", "--resamples", "0", "--json").json
         assert measured[when]["spearman_cosine"] == pytest.approx(scores["spearman_cosine"], abs=1e-6)
-    assert any("words of the data added to the vocabulary" in line for line in outcome.json["said"])
+    assert any("words of the data added to the vocabulary" in line for line in outcome.json["messages"])
     kept = json.loads((tmp_path / "out" / "adaptation.json").read_text(encoding="utf-8"))
     assert (kept["measured"], kept["output"]) == ([measured], "out")
     again = munjang(*arguments, "--resume")

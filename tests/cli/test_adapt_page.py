@@ -16,8 +16,8 @@ from munjang.models import registry
 pytest.importorskip("torch", reason="the extra train is not installed")
 pytest.importorskip("accelerate", reason="the extra train is not installed")
 
+from munjang.train.adapt import TEXT_OBJECTIVES
 from munjang.train.adapt.mlm import MlmSettings
-from munjang.train.adapt.registry import TEXT_OBJECTIVES
 from munjang.train.adapt.simcse import SimCseSettings
 from munjang.train.adapt.tsdae import TsdaeSettings
 
@@ -33,7 +33,7 @@ def test_every_objective_over_plain_text_is_explained_with_its_settings() -> Non
 
 
 def test_every_line_works(munjang: Callable[..., Any], tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_default", lambda: registry.Found("all-MiniLM-L6-v2", tiny_bert_folder, "package"))
+    monkeypatch.setattr(registry, "_find_default", lambda: registry.Found("all-MiniLM-L6-v2", tiny_bert_folder, "package"))
     monkeypatch.chdir(tmp_path)
     write_shown_files(PAGE, tmp_path)
     assert run_lines(PAGE, munjang) == 4

@@ -76,7 +76,7 @@ def test_what_cannot_label_is_refused(munjang: Munjang, texts_file: Path, tiny_b
 
 
 def test_sts_of_a_cross_encoder_is_two_correlations(munjang: Munjang, cross: Path, classifier: Path, tmp_path: Path) -> None:
-    from munjang.evaluate.datasets.read import read_scored_pairs
+    from munjang.data.read import read_scored_pairs
 
     scipy = pytest.importorskip("scipy.stats")
     file = write_sts(tmp_path / "sts.tsv")
@@ -126,7 +126,7 @@ def test_a_first_run_is_put_into_the_order_of_a_cross_encoder(
 def test_two_who_label_are_refused(munjang: Munjang, texts_file: Path, cross: Path, tmp_path: Path) -> None:
     refused = munjang("augment", texts_file, "--cosine", "--cross", cross, "-o", tmp_path / "s.csv")
     assert refused.code == 2
-    assert "--cosine and --cross both name who labels\n  leave out one of them" in refused.err
+    assert "--cosine and --cross both choose the labels\n  leave out one of them" in refused.err
 
 
 def test_triplets_give_both_of_their_pairs(munjang: Munjang, cross: Path, tmp_path: Path) -> None:

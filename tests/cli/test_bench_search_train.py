@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from munjang.cli.bench_search import measure
-from munjang.cli.bench_train import StepClock
+from munjang.cli.bench import StepClock, measure
 from munjang.library.matrix import Matrix, unit
 from munjang.train.progress import StepNews
 

@@ -12,8 +12,8 @@ import pytest
 from tests.cli.doc_pages import run_lines, write_shown_files
 from tests.terminal import Terminal
 
-from munjang.cli.watched import Watched
 from munjang.models import registry
+from munjang.models.prompted_encoder import PromptedEncoder
 from munjang.types import Vectors
 
 pytest.importorskip("pyarrow")
@@ -26,8 +26,8 @@ Munjang = Callable[..., Any]
 def folder(tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The page's files in the current folder, and a tiny model as the default one."""
     tiny = registry.Found("tiny", tiny_bert_folder, "package")
-    monkeypatch.setattr(registry, "_default", lambda: tiny)
-    monkeypatch.setattr("munjang.library.opening.best_analyser", lambda *, noted=False: "bigrams")
+    monkeypatch.setattr(registry, "_find_default", lambda: tiny)
+    monkeypatch.setattr("munjang.library.open_store.choose_analyser", lambda *, noted=False: "bigrams")
     monkeypatch.chdir(tmp_path)
     write_shown_files(PAGE, tmp_path)
     return tmp_path
@@ -47,15 +47,15 @@ def test_a_library_takes_the_vectors_without_encoding_again(folder: Path, munjan
     (folder / "news.csv").write_text(f"id,text\na,the rain\nb,the sun\nc,the moon\nd,{long}\n")
     assert munjang("bulk", "news.csv", "-o", "vectors", "--keep-text", "--shard-rows", "2", "--workers", "1").code == 0
     encoded: list[str] = []
-    real = Watched.encode
+    real = PromptedEncoder.encode
 
-    def watched(model: Watched, texts: Iterable[str], /) -> Vectors:
+    def watched(model: PromptedEncoder, texts: Iterable[str], /) -> Vectors:
         listed = list(texts)
         encoded.extend(listed)
         return real(model, listed)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Watched, "encode", watched)
+        patch.setattr(PromptedEncoder, "encode", watched)
         report = munjang("add", "news.db", "vectors", "--json").json
     assert (report["added"], report["documents"]) == (4, 4)
     assert encoded  # parts of the one text that the model could not read to its end
@@ -108,7 +108,7 @@ def test_the_bar_says_shards_bytes_and_rate(folder: Path, tiny_bert_folder: Path
     from munjang.bulk.plan import plan_shards
     from munjang.bulk.run import describe
     from munjang.bulk.settings import BulkSettings
-    from munjang.cli.bulk_progress import bulk_progress
+    from munjang.cli.bulk import bulk_progress
 
     terminal = Terminal(is_one=True)
     monkeypatch.setenv("COLUMNS", "200")
@@ -131,7 +131,7 @@ def test_without_a_terminal_a_line_says_the_same_now_and_then(
     from munjang.bulk.plan import plan_shards
     from munjang.bulk.run import describe
     from munjang.bulk.settings import BulkSettings
-    from munjang.cli.bulk_progress import bulk_progress
+    from munjang.cli.bulk import bulk_progress
 
     now = iter([0.0, 10.0, 40.0])
     monkeypatch.setattr("time.monotonic", lambda: next(now))

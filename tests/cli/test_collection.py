@@ -38,7 +38,7 @@ def test_pairs_of_a_library_are_those_of_its_file(
 
 
 def test_a_library_is_not_encoded_again(munjang: Callable[..., Any], library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("munjang.cli.watched.Watched.encode", lambda *_: pytest.fail("something was encoded"))
+    monkeypatch.setattr("munjang.models.prompted_encoder.PromptedEncoder.encode", lambda *_: pytest.fail("something was encoded"))
     assert munjang("pairs", library, "--threshold", "-1").code == 0
     found = munjang("match", library, library, "--one-to-one", "--json").json
     assert [pair["left"]["id"] for pair in found["matches"]] == ["a", "b", "c", "d"]
@@ -71,11 +71,12 @@ def test_libraries_of_two_models_are_refused_with_both(munjang: Callable[..., An
 
 
 def test_a_long_document_is_the_mean_of_its_passages() -> None:
-    from munjang.cli.collection import _one_vector
+    from munjang.library.matrix import document_vector
     from munjang.library.store import Document, Entry, Passage
 
     entry = Entry(Document("a", "x" * 40, {}, ""), (Passage(0, 30, ()), Passage(30, 40, ())), np.array([[2, 0], [0, 3]], dtype=np.float32))
-    assert _one_vector(entry).tolist() == [0.75, 0.25]
+    lengths = [passage.stop - passage.start for passage in entry.passages]
+    assert document_vector(entry.vectors_PD, lengths) == pytest.approx(np.array([0.75, 0.25]) / np.hypot(0.75, 0.25))
 
 
 def test_a_threshold_is_found_by_labelled_pairs(munjang: Callable[..., Any], library: Path, tiny_bert_folder: Path, tmp_path: Path) -> None:

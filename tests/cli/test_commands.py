@@ -12,14 +12,14 @@ import pytest
 import typer.main
 
 from munjang.cli import speed
-from munjang.cli.commands import COMMANDS, Entry, find
+from munjang.cli.commands import COMMANDS, CommandEntry, find
 from munjang.models import registry
 
 ROOT = Path(__file__).parents[2]
 NEWS = "id,text\na,오늘은 하루 종일 비가 온다\nb,It has been raining since the morning\nc,The match ended in a draw\n"
 
 
-def command_of(entry: Entry) -> Any:
+def command_of(entry: CommandEntry) -> Any:
     return typer.main.get_command(import_module(entry.module).app)
 
 
@@ -40,7 +40,7 @@ def test_every_command_speaks_json_and_shows_an_example(name: str, command: Any)
 
 
 @pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.name)
-def test_the_table_says_what_the_command_says(entry: Entry) -> None:
+def test_the_table_says_what_the_command_says(entry: CommandEntry) -> None:
     assert command_of(entry).help.startswith(entry.help)
 
 
@@ -64,8 +64,8 @@ def documented() -> list[str]:
 def tiny_default(tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tiny model in the place of the default one, so that the lines run quickly and without a package."""
     tiny = registry.Found("all-MiniLM-L6-v2", tiny_bert_folder, "package")
-    monkeypatch.setattr(registry, "_in_package", lambda name: tiny if name == tiny.name else None)
-    monkeypatch.setattr(registry, "_default", lambda: tiny)
+    monkeypatch.setattr(registry, "_find_in_package", lambda name: tiny if name == tiny.name else None)
+    monkeypatch.setattr(registry, "_find_default", lambda: tiny)
     monkeypatch.setattr(speed, "PEAK_SIDE", 256)
 
 

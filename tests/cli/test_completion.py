@@ -57,8 +57,8 @@ def asked(munjang: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, line: st
 
 
 def test_fish_and_zsh_get_names_with_their_help(munjang: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert asked(munjang, monkeypatch, "munjang sea", shell="fish").startswith("search\tFind the documents")
-    assert '"search":"Find the documents' in asked(munjang, monkeypatch, "munjang sea", shell="zsh")
+    assert asked(munjang, monkeypatch, "munjang sea", shell="fish").startswith("search\tSearch a library")
+    assert '"search":"Search a library' in asked(munjang, monkeypatch, "munjang sea", shell="zsh")
 
 
 def test_nothing_typed_offers_every_command(munjang: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

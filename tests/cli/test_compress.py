@@ -142,5 +142,5 @@ def test_an_empty_folder_is_filled_and_lost_layers_are_followed_by_advice(
     (tmp_path / "small").mkdir()
     outcome = munjang("compress", tiny_bert_folder, "-o", tmp_path / "small", "--keep-layers", "0", "--seconds", "0")
     assert outcome.code == 0, outcome.err
-    assert "a model that lost layers should learn again: munjang distill --teacher BEFORE --student AFTER" in outcome.err
+    assert "retrain a model that lost layers: munjang distill --teacher BEFORE --student AFTER" in outcome.err
     assert SentenceEncoder.load(tmp_path / "small").engine.layers == 1

@@ -10,8 +10,8 @@ from tests.static_model import write_static
 
 from munjang.cli import speed
 from munjang.models import registry
+from munjang.models.cross_vs_bi_timing import write_untrained_cross_encoder
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.models.untrained_head import write_untrained_cross_encoder
 
 
 def test_the_demo_answers_every_query_best_first(munjang: Callable[..., Any], tiny_bert_folder: Path) -> None:
@@ -80,7 +80,7 @@ def test_bench_pairs_prints_both_ways_and_says_what_is_extrapolated(munjang: Cal
     assert "extrapolated from 512 pairs" in shown.out
     assert "4,950 pairs" in shown.out
     assert "times as long" in shown.out
-    assert "the head is random" in shown.err
+    assert "the head is untrained" in shown.err
 
 
 def test_bench_pairs_measures_a_given_cross_encoder_and_refuses_another_model(
@@ -91,7 +91,7 @@ def test_bench_pairs_measures_a_given_cross_encoder_and_refuses_another_model(
     arguments = ("bench", "pairs", "-n", "20", "--seconds", "0", "--model", tiny_bert_folder, "--cross")
     found = munjang(*arguments, tmp_path)
     assert found.code == 0, found.err
-    assert "the head is random" not in found.err
+    assert "the head is untrained" not in found.err
     assert munjang(*arguments, tiny_bert_folder).code == 3
 
 

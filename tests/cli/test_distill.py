@@ -22,7 +22,7 @@ def test_every_line_of_the_page_works(
     munjang: Callable[..., Any], tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tiny = registry.Found("all-MiniLM-L6-v2", tiny_bert_folder, "package")
-    monkeypatch.setattr(registry, "_in_package", lambda name: tiny if name == tiny.name else None)
+    monkeypatch.setattr(registry, "_find_in_package", lambda name: tiny if name == tiny.name else None)
     monkeypatch.chdir(tmp_path)
     write_shown_files(PAGE, tmp_path)
     assert run_lines(PAGE, munjang) == 4
@@ -35,7 +35,7 @@ def test_every_line_of_the_page_works(
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--texts", "texts.txt"], 2, "which model learns is not said"),
+        (["--texts", "texts.txt"], 2, "no student was given"),
         (["--layers", "0"], 2, "nothing to learn from"),
         (["--layers", "first", "--texts", "texts.txt"], 2, "expected numbers with commas"),
         (["--layers", "0", "--texts", "missing.txt"], 3, "no such file"),

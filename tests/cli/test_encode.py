@@ -161,10 +161,10 @@ def test_without_an_output_it_is_said_first_that_nothing_is_kept(
 ) -> None:
     outcome = munjang("encode", texts_file, "-m", tiny_bert_folder)
     assert outcome.code == 0
-    assert outcome.err.startswith("munjang: nothing is kept: ")
-    assert "-o vectors.npy keeps them, --json prints them" in outcome.err
+    assert outcome.err.startswith("munjang: nothing is saved: ")
+    assert "-o vectors.npy saves them, --json prints them" in outcome.err
     assert outcome.out.startswith("texts")
     # said before the model is loaded, and not where the vectors are the output
-    assert munjang("encode", texts_file, "-m", tmp_path / "none").err.startswith("munjang: nothing is kept: ")
-    assert "nothing is kept" not in munjang("encode", texts_file, "-m", tiny_bert_folder, "--json").err
-    assert "nothing is kept" not in munjang("encode", texts_file, "-m", tiny_bert_folder, "-o", tmp_path / "v.npy").err
+    assert munjang("encode", texts_file, "-m", tmp_path / "none").err.startswith("munjang: nothing is saved: ")
+    assert "nothing is saved" not in munjang("encode", texts_file, "-m", tiny_bert_folder, "--json").err
+    assert "nothing is saved" not in munjang("encode", texts_file, "-m", tiny_bert_folder, "-o", tmp_path / "v.npy").err

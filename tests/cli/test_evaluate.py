@@ -13,7 +13,7 @@ import pytest
 from tests.cli.data_files import NOUNS, PAIRS, write_beir, write_korsts, write_pairs, write_sts
 from tests.cli.doc_pages import run_lines, write_shown_files
 
-from munjang.evaluate.datasets.read import ReadOptions, read_scored_pairs
+from munjang.data.read import ReadOptions, read_scored_pairs
 from munjang.evaluate.sts import evaluate_sts
 from munjang.models import registry
 from munjang.models.sentence_encoder import SentenceEncoder
@@ -242,8 +242,8 @@ def test_every_line_of_the_documentation_works(
     munjang: Call, tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tiny = registry.Found("all-MiniLM-L6-v2", tiny_bert_folder, "package")
-    monkeypatch.setattr(registry, "_in_package", lambda name: tiny if name == tiny.name else None)
-    monkeypatch.setattr(registry, "_default", lambda: tiny)
+    monkeypatch.setattr(registry, "_find_in_package", lambda name: tiny if name == tiny.name else None)
+    monkeypatch.setattr(registry, "_find_default", lambda: tiny)
     monkeypatch.chdir(tmp_path)
     page = ROOT / "docs/evaluate.md"
     write_shown_files(page, tmp_path)

@@ -68,7 +68,7 @@ def test_a_stray_quote_is_read_without_quoting(command: str, call: Munjang, tmp_
 def test_a_library_is_read_as_a_file_is(
     command: str, call: Munjang, munjang: Munjang, tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("munjang.library.opening.best_analyser", lambda *, noted=False: "bigrams")
+    monkeypatch.setattr("munjang.library.open_store.choose_analyser", lambda *, noted=False: "bigrams")
     lines = [json.dumps({"id": f"d{n}", "text": text}, ensure_ascii=False) + "\n" for n, text in enumerate(TEXTS)]
     (tmp_path / "texts.jsonl").write_text("".join(lines), encoding="utf-8")
     assert munjang("add", "texts.db", "texts.jsonl", "--model", tiny_bert_folder).code == 0

@@ -93,8 +93,8 @@ def test_every_line_and_block_of_the_pages_works(
     pytest.importorskip("kiwipiepy", reason="the pages split Korean")
     pytest.importorskip("sklearn", reason="the pages cluster")
     tiny = registry.Found("all-MiniLM-L6-v2", tiny_bert_folder, "package")
-    monkeypatch.setattr(registry, "_in_package", lambda name: tiny if name == tiny.name else None)
-    monkeypatch.setattr(registry, "_default", lambda: tiny)
+    monkeypatch.setattr(registry, "_find_in_package", lambda name: tiny if name == tiny.name else None)
+    monkeypatch.setattr(registry, "_find_default", lambda: tiny)
     monkeypatch.chdir(tmp_path)
     page = ROOT / f"docs/{name}.md"
     write_shown_files(page, tmp_path)
@@ -107,7 +107,7 @@ def test_every_line_and_block_of_the_pages_works(
 def test_how_many_clusters_were_chosen_is_said(call: Callable[..., Any]) -> None:
     outcome = call("cluster", "--method", "kmeans", "--json")
     assert outcome.code == 0, outcome.err
-    assert re.search(r"\d clusters, chosen by the best silhouette; -k says another number", outcome.err)
+    assert re.search(r"\d clusters, chosen by the best silhouette; -k overrides it", outcome.err)
     assert "silhouette" not in call("cluster", "-k", "2", "--json").err
 
 

@@ -29,8 +29,8 @@ def blocks(language: str) -> list[str]:
 @pytest.fixture
 def _tiny_default(tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = registry.Found("tiny", tiny_bert_folder, "package")
-    monkeypatch.setattr(registry, "_default", lambda: tiny)
-    monkeypatch.setattr("munjang.library.opening.best_analyser", lambda *, noted=False: "bigrams")
+    monkeypatch.setattr(registry, "_find_default", lambda: tiny)
+    monkeypatch.setattr("munjang.library.open_store.choose_analyser", lambda *, noted=False: "bigrams")
 
 
 @pytest.fixture
@@ -126,13 +126,8 @@ def test_another_model_is_refused_and_reencode_changes_it(library: Path, munjang
 
     other = tmp_path / "other-model"
     shutil.copytree(tiny_bert_folder, other)
-    config = (
-        json.loads((other / "config_sentence_transformers.json").read_text())
-        if (other / "config_sentence_transformers.json").exists()
-        else {}
-    )
-    config["prompts"] = {"passage": "passage: ", "query": "query: "}
-    (other / "config_sentence_transformers.json").write_text(json.dumps(config))
+    (other / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 20, "do_lower_case": False}))
+    (other / "config_sentence_transformers.json").write_text(json.dumps({"prompts": {"passage": "passage: ", "query": "query: "}}))
     refused = munjang("search", library, "rain", "--model", other)
     assert refused.code == 2
     assert "other-model" in refused.err

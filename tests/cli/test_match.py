@@ -61,7 +61,7 @@ def test_too_many_texts_for_the_best_assignment_are_said(call: Callable[..., Any
     monkeypatch.setattr("munjang.analyze.match.ASSIGNED_CELLS", 1)
     outcome = call("--one-to-one", "--json")
     assert not outcome.json["exact"]
-    assert "too many texts for the best assignment; pairs were taken best first" in outcome.err
+    assert "too many texts for the optimal assignment; pairs were taken greedily, best first" in outcome.err
 
 
 def test_more_than_two_columns_are_refused(call: Callable[..., Any]) -> None:

@@ -77,7 +77,7 @@ def test_columns_may_be_named_and_broken_rows_left_out(munjang: Call, pairs: Pat
         (("--corpus", "none.txt"), 3, "none.txt"),
         (("-m", "no-such-model"), 3, "no-such-model"),
         (("--column", "a=nothing", "--column", "b=sentence2"), 3, "nothing"),
-        (("-o", "triplets.xlsx"), 2, "expected .jsonl, .tsv or .csv"),
+        (("-o", "triplets.xlsx"), 2, "no known format, expected .csv, .tsv, .jsonl"),
         (("-o", "nowhere/triplets.tsv"), 2, "a folder that exists"),
         (("--negatives", "0"), 2, "negatives"),
     ],

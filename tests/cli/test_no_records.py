@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from munjang.cli.library_files import open_with_model
+from munjang.file_lock import hold_lock
 from munjang.library.library import Library
 from munjang.library.sqlite_files import LibraryGone
-from munjang.library.writer_lock import hold
 from munjang.models import registry
 
 Munjang = Callable[..., Any]
@@ -53,8 +53,8 @@ FILES = {
 
 @pytest.fixture(autouse=True)
 def _tiny(tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_default", lambda: registry.Found("tiny", tiny_bert_folder, "package"))
-    monkeypatch.setattr("munjang.library.opening.best_analyser", lambda *, noted=False: "bigrams")
+    monkeypatch.setattr(registry, "_find_default", lambda: registry.Found("tiny", tiny_bert_folder, "package"))
+    monkeypatch.setattr("munjang.library.open_store.choose_analyser", lambda *, noted=False: "bigrams")
     monkeypatch.chdir(tmp_path)
 
 
@@ -233,14 +233,14 @@ def test_a_lock_file_that_is_removed_while_others_wait_does_not_let_two_write_at
     def write(remove: bool) -> None:
         nonlocal inside, most
         for _ in range(50):
-            with hold(path, name="a", purpose="test", patience=10):
+            with hold_lock(path, name="a", purpose="test", patience=10):
                 with guard:
                     inside += 1
                     most = max(most, inside)
-                if remove:
-                    path.unlink()
                 with guard:
                     inside -= 1
+                if remove:  # the last thing a holder does: from here on the path is free
+                    path.unlink()
 
     threads = [threading.Thread(target=write, args=(number % 2 == 0,)) for number in range(4)]
     for thread in threads:

@@ -25,7 +25,7 @@ def test_every_line_and_block_works(
     pytest.importorskip("torch", reason="the page trains")
     pytest.importorskip("transformers", reason="the page trains")
     tiny = registry.Found("all-MiniLM-L6-v2", tiny_bert_folder, "package")
-    monkeypatch.setattr(registry, "_in_package", lambda name: tiny if name == tiny.name else None)
+    monkeypatch.setattr(registry, "_find_in_package", lambda name: tiny if name == tiny.name else None)
     monkeypatch.chdir(tmp_path)
     page = ROOT / "docs/rerank.md"
     write_shown_files(page, tmp_path)

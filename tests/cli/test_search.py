@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,26 @@ def test_serve_takes_the_librarys_own_model_and_names_what_it_leaves_out(munjang
 
 
 @pytest.mark.usefixtures("library")
+def test_serve_loads_the_models_named_or_those_of_its_libraries(
+    munjang: Munjang, tiny_folder: Callable[..., Path], tiny_bert_folder: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("starlette", reason="the extra serve is not installed")
+    other, tiny = tmp_path / "other", tmp_path / "tiny"
+    shutil.copytree(tiny_folder(family="distilbert"), other)
+    shutil.copytree(tiny_bert_folder, tiny)
+    assert munjang("add", "second.db", "news.csv", "--model", other).code == 0
+    both = ("--library", "news.db", "--library", "second.db", "--data", tmp_path / "data", "--check")
+    of_libraries = munjang("serve", *both)
+    assert of_libraries.code == 0, of_libraries.err
+    assert (of_libraries.json["models"], of_libraries.json["libraries"]) == (["tiny", "other"], ["news", "second"])
+    named = munjang("serve", "--model", other, "--model", tiny, *both)
+    assert (named.json["model"], named.json["models"]) == ("other", ["other", "tiny"])
+    refused = munjang("serve", "--model", tiny, *both)
+    assert refused.code == 2
+    assert "second: was built with the model 'other'" in refused.err
+
+
+@pytest.mark.usefixtures("library")
 def test_serve_works_without_a_cross_encoder(munjang: Munjang, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("starlette", reason="the extra serve is not installed")
     monkeypatch.setattr("munjang.models.registry.BUNDLED", tmp_path / "nothing-bundled")
@@ -142,3 +163,19 @@ def test_a_key_that_no_document_has_is_named_with_the_nearest_one(library: Path,
     assert "did you mean 'year'?" in refused.err
     fine = munjang("search", library, "rain", "--where", "year >= 2050", "--strict")
     assert (fine.code, "no document has" in fine.err) == (0, False)
+
+
+@pytest.mark.parametrize("command", [("search", "rain", "--hybrid"), ("add", "news.csv")])
+def test_a_library_is_opened_once(library: Path, munjang: Munjang, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]) -> None:  # noqa: F811
+    from munjang.library import library as module
+    from munjang.library import open_store
+
+    opened: list[Path] = []
+
+    def count_and_open(path: Path, *arguments: Any, **options: Any) -> Any:
+        opened.append(path)
+        return open_store.open_store(path, *arguments, **options)
+
+    monkeypatch.setattr(module, "open_store", count_and_open)
+    assert munjang(command[0], library, *command[1:]).code == 0
+    assert len(opened) == 1

@@ -20,8 +20,8 @@ def test_every_line_works(munjang: Callable[..., Any], tiny_bert_folder: Path, t
     for package in ("starlette", "uvicorn", "httptools", "pydantic", "orjson", "prometheus_client"):
         pytest.importorskip(package, reason=f"the extra serve is not installed: {package}")
     tiny = registry.Found("all-MiniLM-L6-v2", tiny_bert_folder, "package")
-    monkeypatch.setattr(registry, "_in_package", lambda name: tiny if name == tiny.name else None)
-    monkeypatch.setattr(registry, "_default", lambda: tiny)
+    monkeypatch.setattr(registry, "_find_in_package", lambda name: tiny if name == tiny.name else None)
+    monkeypatch.setattr(registry, "_find_default", lambda: tiny)
     monkeypatch.chdir(tmp_path)
     write_shown_files(PAGE, tmp_path)
     assert run_lines(PAGE, munjang) == 3

@@ -17,8 +17,8 @@ GOOD = [{"id": f"n{number}", "sentence": text} for number, text in enumerate(["t
 
 @pytest.fixture(autouse=True)
 def _tiny(tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_default", lambda: registry.Found("tiny", tiny_bert_folder, "package"))
-    monkeypatch.setattr("munjang.library.opening.best_analyser", lambda *, noted=False: "bigrams")
+    monkeypatch.setattr(registry, "_find_default", lambda: registry.Found("tiny", tiny_bert_folder, "package"))
+    monkeypatch.setattr("munjang.library.open_store.choose_analyser", lambda *, noted=False: "bigrams")
     monkeypatch.chdir(tmp_path)
 
 

@@ -83,8 +83,8 @@ def test_every_line_and_block_of_the_page_works(
     munjang: Callable[..., Any], tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tiny = registry.Found("all-MiniLM-L6-v2", tiny_bert_folder, "package")
-    monkeypatch.setattr(registry, "_in_package", lambda name: tiny if name == tiny.name else None)
-    monkeypatch.setattr(registry, "_default", lambda: tiny)
+    monkeypatch.setattr(registry, "_find_in_package", lambda name: tiny if name == tiny.name else None)
+    monkeypatch.setattr(registry, "_find_default", lambda: tiny)
     monkeypatch.chdir(tmp_path)
     page = ROOT / "docs/topics.md"
     write_shown_files(page, tmp_path)

@@ -113,7 +113,7 @@ def test_a_model_named_takes_the_place_of_sizes(munjang: Call, recipe: Path, tin
 
 
 def test_a_training_is_taken_up_where_it_stopped(munjang: Call, recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from munjang.train.step import Stepper
+    from munjang.train.stage_run import Stepper
 
     assert munjang("train", recipe, "-o", recipe.parent / "whole").code == 0
     steps: list[int] = []
@@ -129,7 +129,7 @@ def test_a_training_is_taken_up_where_it_stopped(munjang: Call, recipe: Path, mo
     outcome = munjang("train", recipe)
     assert outcome.code == 130
     assert "munjang: interrupted; the last checkpoint is after step " in outcome.err
-    assert outcome.err.endswith(f"  go on with: munjang train {recipe} --resume\n")
+    assert outcome.err.endswith(f"  resume with: munjang train {recipe} --resume\n")
     refused(munjang, recipe, code=2, says=("not empty", "--resume"))
     assert munjang("train", recipe, "--resume").code == 0
     assert steps == [0, 1, 2, 3, 2, 3]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields, is_dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,7 @@ pytest.importorskip("accelerate", reason="the extra train is not installed")
 
 from munjang.train.examples import DataSource
 from munjang.train.objectives import OBJECTIVES, SCORE_LOSSES
-from munjang.train.recipe import ModelRecipe, Recipe, StageRecipe
-from munjang.train.scratch import ScratchRecipe
+from munjang.train.recipe import ModelRecipe, Recipe, ScratchRecipe, StageRecipe
 
 PAGE = Path(__file__).parents[2] / "docs/train.md"
 TABLES = {
@@ -61,12 +59,7 @@ def test_every_objective_is_explained_with_its_settings() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \|(.+)\|$", section("## Which objective"), flags=re.MULTILINE))
     assert set(rows) == set(OBJECTIVES)
     for name, kind in OBJECTIVES.items():
-        module = import_module(kind.__module__)
-        found = [value for word, value in vars(module).items() if word.endswith("Settings") and value.__module__ == module.__name__]
-        assert found, name
-        for settings in found:
-            assert is_dataclass(settings)
-            assert all(f"`{field.name}`" in rows[name] for field in fields(settings)), name
+        assert all(f"`{field.name}`" in rows[name] for field in fields(kind.settings_type)), name
 
 
 def test_every_loss_of_a_cross_encoder_is_explained_with_its_settings() -> None:
@@ -79,7 +72,7 @@ def test_every_loss_of_a_cross_encoder_is_explained_with_its_settings() -> None:
 
 def test_every_line_works(munjang: Callable[..., Any], tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = registry.Found("all-MiniLM-L6-v2", tiny_bert_folder, "package")
-    monkeypatch.setattr(registry, "_default", lambda: tiny)
+    monkeypatch.setattr(registry, "_find_default", lambda: tiny)
     monkeypatch.chdir(tmp_path)
     write_shown_files(PAGE, tmp_path)
     assert run_lines(PAGE, munjang) >= 7

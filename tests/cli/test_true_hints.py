@@ -13,8 +13,8 @@ import pytest
 import typer.main
 
 from munjang.cli.commands import COMMANDS
+from munjang.cli.error_hints import drop_false_hints
 from munjang.cli.main import _is_option, _options_of
-from munjang.cli.next_step import drop_false_hints
 
 SOURCE = Path(import_module("munjang").__file__ or "").parent
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")

@@ -20,8 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from munjang.errors import Busy, UsageError
 from munjang.library.sqlite_store import SqliteStore
 from munjang.library.store import Document, Entry, NewMetadata, Passage, Settings, Store
-from munjang.library.where import matches
-from munjang.library.where_parser import parse_where
+from munjang.library.where import matches, parse_where
 
 DIMENSION = 5
 IN_MEMORY = Path("/dev/shm")

@@ -16,11 +16,11 @@ from tests.contract.text_inputs import KINDS, PAGES, TEXTS, Group, Kind, with_ta
 
 from munjang import CrossEncoder, Library, SentenceEncoder, cluster, extract_keywords, fit_topics, similarity, top_k
 from munjang.adapters.loading import Texts
-from munjang.analyze.cluster_names import cluster_phrases
 from munjang.analyze.dedupe import dedupe
+from munjang.analyze.keywords import find_cluster_phrases
 from munjang.analyze.pairs import mine
-from munjang.analyze.topics.ask import assign_topics, topic_distribution
-from munjang.analyze.topics.update import update_topics
+from munjang.analyze.topics.assign import assign_topics, compute_distribution
+from munjang.analyze.topics.edit import update_topics
 from munjang.errors import InputError, UsageError
 from munjang.evaluate.compare import compare_pairs, compare_sts
 from munjang.evaluate.mse import evaluate_mse
@@ -29,11 +29,11 @@ from munjang.evaluate.pairs import evaluate_pairs
 from munjang.evaluate.sts import evaluate_sts
 from munjang.evaluate.translation import evaluate_translation
 from munjang.evaluate.triplets import evaluate_triplets
-from munjang.models.all_pairs import time_all_pairs
-from munjang.models.compress.dimension import reduce_dimension
+from munjang.models.compress.parts import reduce_dimension
 from munjang.models.compress.vocabulary import prune_vocabulary
+from munjang.models.cross_vs_bi_timing import time_all_pairs
 from munjang.models.inspect import inspect_text
-from munjang.text.tagging import tagger
+from munjang.text.tagging import choose_tagger
 from munjang.train.augment import SampleOptions, sample_pairs
 
 pytest.importorskip("pandas")
@@ -64,7 +64,7 @@ def library(model: SentenceEncoder, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture(scope="module")
 def verbs(model: SentenceEncoder, scorer: CrossEncoder, library: Library, tiny_bert_folder: Path, tmp_path_factory: Any) -> dict[str, Verb]:
-    plain = tagger("plain")
+    plain = choose_tagger("plain")
     topics = fit_topics(TEXTS * 4, encoder=model, by=plain)
     target = tmp_path_factory.mktemp("made")
     count = iter(range(10_000))
@@ -83,8 +83,8 @@ def verbs(model: SentenceEncoder, scorer: CrossEncoder, library: Library, tiny_b
         "fit_topics": lambda texts: fit_topics(texts, encoder=model, by=plain),
         "update_topics": lambda texts: update_topics(topics, texts, encoder=model, by=plain),
         "assign_topics": lambda texts: assign_topics(topics, texts, encoder=model),
-        "topic_distribution": lambda texts: topic_distribution(topics, texts, by=plain),
-        "cluster_phrases": lambda texts: cluster_phrases(texts, [0, 0, 1], by=plain),
+        "topic_distribution": lambda texts: compute_distribution(topics, texts, by=plain),
+        "cluster_phrases": lambda texts: find_cluster_phrases(texts, [0, 0, 1], by=plain),
         "dedupe": lambda texts: dedupe(three, texts=texts if texts is not None else 0),  # None is no texts at all, which is allowed
         "mine": lambda texts: mine(three, texts=texts if texts is not None else 0),
         "adapters": lambda texts: Texts(model).vectors(texts),
@@ -156,7 +156,7 @@ def test_equal_texts_have_equal_vectors_whatever_they_come_in(model: SentenceEnc
     ("given", "words"),
     [
         ("a pandas DataFrame", 'texts is a DataFrame, expected a list of texts\n  name the column that holds them, such as df["text"]'),
-        ("a dict", "texts is a dict, expected a list of texts\n  give its values, list(mapping.values()), or put it into a list"),
+        ("a dict", "texts is a dict, expected a list of texts\n  give its values, list(mapping.values()), or put it in a list"),
         ("a set", "texts is a set, whose order is arbitrary, expected a list of texts\n  give them an order, such as sorted(…)"),
         ("bytes", "texts is bytes, expected a list of texts\n  decode bytes first, such as with .decode('utf-8')"),
         ("a number", "texts is 3 (int), expected a list of texts"),

@@ -13,9 +13,9 @@ from tests.engine.test_parity_formats import encoded, static_folder
 from tests.hostile.conftest import edit, rewrite, tensors_of
 
 from munjang.engine.folder import read_folder
-from munjang.engine.onnxgraph import FLOAT, GraphPen
+from munjang.engine.onnxgraph import FLOAT, GraphBuilder
+from munjang.engine.open import StaticEngine
 from munjang.engine.session import open_session
-from munjang.engine.static import StaticEngine
 from munjang.engine.transformer import TransformerEngine
 from munjang.errors import FolderError
 from munjang.models.cross_encoder import CrossEncoder
@@ -158,7 +158,7 @@ def test_labels_without_names_are_numbered(cross_folder, tmp_path):
 
 
 def test_whoever_stops_listening_stops_the_work():
-    pen = GraphPen()
+    pen = GraphBuilder()
     pen.name_output(pen.add("Add", ["x", "x"]), "y")
     session = open_session(pen, [("x", FLOAT, ["N"])], [("y", ["N"])], threads=1)
     fed = []

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from munjang.engine.cache import SUFFIX, CachedGraph, cache_key, load_graph, store_graph
+from munjang.engine.session import SUFFIX, CachedGraph, load_graph, make_cache_key, store_graph
 
 GRAPH = CachedGraph(b"graph bytes", {"w": np.arange(12, dtype=np.int8).reshape(3, 4), "s": np.float32([1, 2])}, {"layers": 2})
-KEY = cache_key("weights", "int8")
+KEY = make_cache_key("weights", "int8")
 
 
 def test_what_is_stored_comes_back(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_what_is_stored_comes_back(tmp_path: Path) -> None:
 
 def test_another_key_is_not_found(tmp_path: Path) -> None:
     store_graph(KEY, GRAPH, home=tmp_path)
-    assert load_graph(cache_key("other weights", "int8"), home=tmp_path) is None
+    assert load_graph(make_cache_key("other weights", "int8"), home=tmp_path) is None
 
 
 @settings(max_examples=200, deadline=None)

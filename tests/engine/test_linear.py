@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from munjang.engine.linear import FloatWriter, Int8Writer
-from munjang.engine.onnxgraph import FLOAT, GraphPen
+from munjang.engine.onnxgraph import FLOAT, GraphBuilder
 
 RANDOM = np.random.default_rng(0)
 W = RANDOM.normal(size=(24, 17)).astype(np.float32)
@@ -18,7 +18,7 @@ ADD = RANDOM.normal(size=(9, 17)).astype(np.float32)
 def applied(kind, x, *, bias=None, add=None, w=W, after=None):
     import onnxruntime
 
-    pen = GraphPen()
+    pen = GraphBuilder()
     writer = kind(pen)
     out = writer.apply(writer.prepare("x", after=after), w, "layer", bias=bias, add=None if add is None else pen.array("add", add))
     pen.name_output(out, "y")
@@ -57,7 +57,7 @@ def test_zeros_stay_zeros(kind):
 
 @pytest.mark.parametrize("kind", [FloatWriter, Int8Writer])
 def test_effective_weights_are_what_the_graph_applies(kind):
-    effective = kind(GraphPen()).effective(W)
+    effective = kind(GraphBuilder()).effective(W)
     rows = np.eye(24, dtype=np.float32)
     assert np.abs(applied(kind, rows) - effective).max() < 1e-2 * np.abs(W).max()
     assert np.abs(effective - W).max() <= np.abs(W).max(axis=0).max() / 127

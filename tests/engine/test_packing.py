@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from munjang.engine.packing import pack
+from munjang.engine.layout import pack
 
 BATCHES = st.lists(st.lists(st.integers(0, 10**6), min_size=1, max_size=12), min_size=1, max_size=8)
 

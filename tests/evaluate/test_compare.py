@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from munjang.data.rows import LabelledPair, RetrievalTask, ScoredPair
 from munjang.errors import InputError, UsageError
 from munjang.evaluate.compare import compare_pairs, compare_retrieval, compare_scores, compare_sts
 from munjang.evaluate.correlation import spearman
-from munjang.evaluate.datasets.rows import LabelledPair, RetrievalTask, ScoredPair
 
 
 def _scored(sentences) -> list[ScoredPair]:

@@ -7,7 +7,7 @@ import unicodedata
 
 import pytest
 
-from munjang.evaluate.datasets.read import ReadOptions
+from munjang.data.read import ReadOptions
 from munjang.evaluate.lint import lint_files
 
 

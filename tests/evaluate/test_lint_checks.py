@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from munjang.evaluate.datasets.rows import Dataset, LabelledPair, LabelledText, ScoredPair, TextPair, Triplet
-from munjang.evaluate.findings import LintRow, rows_of
-from munjang.evaluate.lint_checks import label_balance, language_mix, long_texts, reading
+from munjang.data.rows import Dataset, LabelledPair, LabelledText, ScoredPair, TextPair, Triplet
+from munjang.evaluate.lint_checks import LintRow, check_balance, check_languages, check_lengths, check_reading, make_lint_rows
 
 KINDS = [
     (ScoredPair("a", "b", 0.25, where="f 1"), LintRow(("a", "b"), "0.25", 0.25, "f 1")),
@@ -23,7 +22,7 @@ KINDS = [
 
 @pytest.mark.parametrize(("row", "expected"), KINDS, ids=lambda value: type(value).__name__)
 def test_every_kind_of_row_is_read(row, expected):
-    assert rows_of(Dataset((row,), "f", "layout", "by its columns")) == [expected]
+    assert make_lint_rows(Dataset((row,), "f", "layout", "by its columns")) == [expected]
 
 
 def rows(*labels: str, text: str = "a text") -> list[LintRow]:
@@ -31,24 +30,24 @@ def rows(*labels: str, text: str = "a text") -> list[LintRow]:
 
 
 def test_labels_of_one_kind_are_an_error_and_rows_without_labels_are_none():
-    (found,) = label_balance(rows("a", "a", "a"))
+    (found,) = check_balance(rows("a", "a", "a"))
     assert (found.check, found.severity, found.count) == ("one-class", "error", 3)
     assert "'a'" in found.message
-    assert label_balance(rows("", "")) == []
-    assert label_balance(rows("a", "b")) == []
+    assert check_balance(rows("", "")) == []
+    assert check_balance(rows("a", "b")) == []
 
 
 def test_a_label_that_hardly_occurs_is_named_with_its_place():
-    (found,) = label_balance(rows(*["yes", "no"] * 50, "nо"))
+    (found,) = check_balance(rows(*["yes", "no"] * 50, "nо"))
     assert (found.check, found.severity, found.count, found.examples) == ("rare-label", "info", 1, ("f 101",))
     assert "1 time" in found.message
-    assert label_balance(rows(*["yes", "no"] * 50, *map(str, range(30)))) == []  # so many labels are groups, not classes
+    assert check_balance(rows(*["yes", "no"] * 50, *map(str, range(30)))) == []  # so many labels are groups, not classes
 
 
 def test_rows_without_a_label_are_told_from_rows_that_cannot_be_read():
     skipped = ("f line 1: without a label", "f line 2: the score is 'x', expected a number", "f line 3: 2 columns")
     data = Dataset((), "f", "layout", "by its columns", skipped=skipped, notes=("scores look like a scale of 0 to 5", "a note"))
-    found = {one.check: one for one in reading(data)}
+    found = {one.check: one for one in check_reading(data)}
     assert (found["bad-rows"].severity, found["bad-rows"].count) == ("error", 2)
     assert (found["unlabelled"].severity, found["unlabelled"].count) == ("info", 1)
     assert (found["scale"].severity, found["reading"].severity) == ("warning", "info")
@@ -56,17 +55,17 @@ def test_rows_without_a_label_are_told_from_rows_that_cannot_be_read():
 
 def test_a_few_rows_in_another_script_are_named_and_many_are_a_mixed_set():
     few = [*rows(*"abcdefghi", text="English"), *rows("k", text="한국어")]
-    (found,) = language_mix(few)
+    (found,) = check_languages(few)
     assert (found.check, found.count) == ("language-mix", 1)
     assert "with Hangul where most have none" in found.message
-    (other,) = language_mix([*rows(*"abcdefghi", text="한국어"), *rows("k", text="English")])
+    (other,) = check_languages([*rows(*"abcdefghi", text="한국어"), *rows("k", text="English")])
     assert "without Hangul where most have it" in other.message
-    assert language_mix([*rows(*"ab", text="English"), *rows(*"cd", text="한국어")]) == []
-    assert language_mix([]) == []
+    assert check_languages([*rows(*"ab", text="English"), *rows(*"cd", text="한국어")]) == []
+    assert check_languages([]) == []
 
 
 def test_texts_far_longer_than_the_rest_are_named():
-    (found,) = long_texts([*rows("a", "b", "c"), *rows("d", text="x" * 2_001)])
+    (found,) = check_lengths([*rows("a", "b", "c"), *rows("d", text="x" * 2_001)])
     assert (found.check, found.count, found.examples) == ("long-texts", 1, ("f 1",))
-    assert long_texts(rows("a", text="x" * 2_000)) == []
-    assert long_texts([]) == []
+    assert check_lengths(rows("a", text="x" * 2_000)) == []
+    assert check_lengths([]) == []

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from munjang.data.rows import LabelledPair
 from munjang.errors import InputError
-from munjang.evaluate.datasets.rows import LabelledPair
-from munjang.evaluate.nli import evaluate_nli, labels_of, score_nli
+from munjang.evaluate.nli import choose_labels, evaluate_nli, score_nli
 
 ORDER = ("contradiction", "entailment", "neutral")
 
@@ -26,7 +26,7 @@ def test_accuracy_and_confusion_come_from_the_highest_score():
 
 
 def test_the_order_of_labels_is_the_callers():
-    assert labels_of([[0.0, 1.0, 0.5]], ["entailment", "neutral", "contradiction"]) == ["neutral"]
+    assert choose_labels([[0.0, 1.0, 0.5]], ["entailment", "neutral", "contradiction"]) == ["neutral"]
 
 
 def test_macro_f1_equals_scikit_learn():
@@ -42,13 +42,13 @@ def test_a_label_the_model_does_not_have_is_refused_with_its_place():
 
 def test_scores_of_another_width_are_refused():
     with pytest.raises(InputError, match="3 numbers"):
-        labels_of([[0.1, 0.2]], ORDER)
+        choose_labels([[0.1, 0.2]], ORDER)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_scores_that_are_no_numbers_have_no_label(value):
     with pytest.raises(InputError, match="NaN or infinity"):
-        labels_of([[0.0, value, 0.5]], ORDER)
+        choose_labels([[0.0, value, 0.5]], ORDER)
 
 
 def test_no_pairs_are_refused():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from munjang.data.rows import LabelledPair
 from munjang.errors import InputError
-from munjang.evaluate.datasets.rows import LabelledPair
 from munjang.evaluate.pairs import evaluate_pairs, score_pairs
 
 

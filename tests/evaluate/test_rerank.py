@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from munjang.data.rows import RetrievalTask, rank_documents
 from munjang.errors import InputError, UsageError
-from munjang.evaluate.datasets.rows import RetrievalTask
-from munjang.evaluate.ranking import ranked
 from munjang.evaluate.rerank import evaluate_rerank, rerank_run
 
 CORPUS = {"d1": "rain in spain", "d2": "snow in norway today", "d3": "sun in spain", "d4": "wind"}
@@ -25,7 +24,7 @@ def test_a_good_scorer_lifts_the_right_document(scorer):
 
 
 def test_documents_below_the_depth_keep_their_order_beneath(scorer):
-    order = ranked(rerank_run(scorer, TASK, RUN, depth=2)["q"])
+    order = rank_documents(rerank_run(scorer, TASK, RUN, depth=2)["q"])
     assert set(order[:2]) == {"d1", "d3"}
     assert order[2:] == ["d2", "d4"]
 
@@ -58,4 +57,4 @@ def test_a_column_of_scores_is_read_as_one_score_each():
         def predict(self, pairs, /):
             return np.arange(len(pairs), dtype=np.float32)[:, None]
 
-    assert ranked(rerank_run(Column(), TASK, RUN)["q"]) == ["d4", "d2", "d3", "d1"]
+    assert rank_documents(rerank_run(Column(), TASK, RUN)["q"]) == ["d4", "d2", "d3", "d1"]

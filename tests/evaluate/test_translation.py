@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from munjang.data.rows import TextPair
 from munjang.errors import InputError
-from munjang.evaluate.datasets.rows import TextPair
 from munjang.evaluate.translation import evaluate_translation, score_translation
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from munjang.data.rows import Triplet
 from munjang.errors import InputError
-from munjang.evaluate.datasets.rows import Triplet
 from munjang.evaluate.triplets import evaluate_triplets, score_triplets
 
 

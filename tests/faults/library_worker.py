@@ -3,6 +3,7 @@
     python library_worker.py write LIBRARY SEED     add, update, remove and compact for ever
     python library_worker.py read LIBRARY SECONDS   search and compare, print what was wrong
     python library_worker.py hold LIBRARY SECONDS   hold the writer's lock
+    python library_worker.py add LIBRARY COUNT      add so many documents one by one, beside other writers
 
 Every document has one number in its id, text and metadata, so that a half-written one would show.
 """
@@ -11,14 +12,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import random
 import sys
 import time
 
 import numpy as np
 
+from munjang.library.index_config import Tuning
 from munjang.library.library import Library
-from munjang.library.tuning import Tuning
 from munjang.library.words import passage_words
 
 
@@ -93,8 +95,16 @@ def hold(path: str, seconds: float) -> None:
         time.sleep(seconds)
 
 
+def add(path: str, count: float) -> None:
+    with opened(path) as library:
+        for number in range(int(count)):
+            id, start = f"{os.getpid()}-{number}", time.monotonic()
+            assert library.add([record(id, number)]).added == 1
+            say(added=id, waited=round(time.monotonic() - start, 3))
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "write":
         write(sys.argv[2], int(sys.argv[3]))
     else:
-        {"read": read, "hold": hold}[sys.argv[1]](sys.argv[2], float(sys.argv[3]))
+        {"read": read, "hold": hold, "add": add}[sys.argv[1]](sys.argv[2], float(sys.argv[3]))

@@ -8,8 +8,8 @@ import sqlite3
 import pytest
 
 from munjang.errors import DamagedFile, MunjangError
-from munjang.library.checksums import passage_checksum
 from munjang.library.sqlite_files import PAGE_BYTES
+from munjang.library.store import passage_checksum
 
 
 @pytest.fixture(scope="module")

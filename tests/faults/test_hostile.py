@@ -7,7 +7,7 @@ import random
 import pytest
 
 from munjang.errors import MunjangError
-from munjang.library.fuse import Hybrid
+from munjang.library.ranking import Hybrid
 
 SEEDS = [
     "'", '"', "''", '""', "`", ";", "--", "/*", "\\", "%", "_", "?", "$", "$.a", ":a", "@a", "NULL", "null", "0", "-1", "1e999", "NaN",
@@ -47,7 +47,7 @@ def attempt(work) -> bool:
     return True
 
 
-@pytest.mark.filterwarnings("ignore::munjang.library.where_keys.UnknownKeyWarning")
+@pytest.mark.filterwarnings("ignore::munjang.library.search.UnknownKeyWarning")
 def test_hostile_strings_neither_break_nor_inject(library):
     good = {f"good {i}" for i in range(5)}
     stored = set()

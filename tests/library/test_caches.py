@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from munjang.errors import MissingExtra
-from munjang.library import page_sums
+from munjang.library import sqlite_pages
 from munjang.library.cache_file import read_cache, write_cache
+from munjang.library.index_config import Tuning
 from munjang.library.library import Library
 from munjang.library.matrix import Matrix
 from munjang.library.sqlite_store import SqliteStore
-from munjang.library.tuning import Tuning
 
 ALWAYS = Tuning(cache_from=1, approximate_from=10_000, stale_part=0.3)
 WORDS = [f"w{i}" for i in range(40)]
@@ -219,7 +219,7 @@ def test_a_library_without_a_folder_for_caches_answers_the_same_and_writes_none(
         bare.prepare()
         answer = found(bare, exact=True)
         assert [id for id, _ in found(bare)][:1] == [id for id, _ in answer][:1]
-    assert [each.name for each in (tmp_path / "a.db.cache").iterdir()] == [page_sums.FILE]  # which is the store's own
+    assert [each.name for each in (tmp_path / "a.db.cache").iterdir()] == [sqlite_pages.FILE]  # which is the store's own
     assert found(opened(encoder, tuning=tuning), exact=True) == answer
 
 

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from munjang.library import content_ids
-from munjang.library.adding import make_entries
-from munjang.library.checksums import content_hash
+from munjang.library import indexing
+from munjang.library.indexing import make_entries
 from munjang.library.library import Library
-from munjang.library.store import Document
+from munjang.library.store import Document, content_hash
 from munjang.text.readers import read_texts
 
 TEXTS = ["비가 온다", "눈이 온다", "the cat sleeps"]
@@ -61,7 +60,7 @@ def test_a_library_with_whole_hashes_as_ids_gets_no_duplicates(library):
 
 
 def test_texts_whose_hashes_begin_alike_get_longer_ids(library, monkeypatch):
-    monkeypatch.setattr(content_ids, "LENGTHS", (1, 3, 32))
+    monkeypatch.setattr(indexing, "LENGTHS", (1, 3, 32))
     texts = [f"line {number}" for number in range(40)]
     assert library.add(texts).added == 40
     found = ids_of(library)
@@ -73,7 +72,7 @@ def test_texts_whose_hashes_begin_alike_get_longer_ids(library, monkeypatch):
 
 
 def test_a_text_with_a_longer_id_is_known_when_the_shorter_one_is_gone(library, monkeypatch):
-    monkeypatch.setattr(content_ids, "LENGTHS", (1, 32))
+    monkeypatch.setattr(indexing, "LENGTHS", (1, 32))
     texts = [f"line {number}" for number in range(40)]
     library.add(texts)
     library.remove([id for id in ids_of(library).values() if len(id) == 1])

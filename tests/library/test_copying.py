@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
+import threading
+
 import pytest
 
 from munjang.errors import UsageError
-from munjang.library.copying import copy_documents
+from munjang.library.copying import copy_documents, copy_library, snapshot
+from munjang.library.library import Library
 
 
 def filled(opened, encoder, name):
@@ -33,3 +38,70 @@ def test_a_copy_to_a_library_of_another_model_is_refused_with_both_names(opened,
     ):
         copy_documents(source.store, target.store)
     assert target.info().documents == 0
+
+
+def test_a_snapshot_is_one_commit_however_much_is_written_meanwhile(opened, encoder, tmp_path):
+    source = filled(opened, encoder, "a.db")
+    stop = threading.Event()
+
+    def write():
+        number = 5
+        while not stop.is_set():  # two documents a commit: a copy of half a commit would have one of them
+            source.add([{"id": str(number), "text": f"rain {number}"}, {"id": str(number + 1), "text": f"rain {number + 1}"}])
+            number += 2
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        sizes = [snapshot(source.store, tmp_path / f"copy-{number}.db") for number in range(5)]
+    finally:
+        stop.set()
+        writer.join()
+    assert sizes == sorted(sizes)
+    for number, size in enumerate(sizes):
+        path = tmp_path / f"copy-{number}.db"
+        assert not path.with_name(path.name + "-wal").exists()
+        with Library.open(path, encoder) as copy:
+            assert copy.check() == []
+            assert copy.store.uuid != source.store.uuid
+            assert sorted(int(entry.document.id) for block in copy.store.entries() for entry in block) == list(range(size))
+            assert size % 2 == 1
+            assert copy.search("rain 2", k=1)[0].id == "2"
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_copy_to_a_new_file_is_a_snapshot_and_a_second_one_brings_what_came_since(opened, encoder, tmp_path):
+    source, target = filled(opened, encoder, "a.db"), tmp_path / "b.db"
+    assert copy_library(source.store, target) == 5
+    source.add([{"id": "new", "text": "snow"}])
+    assert copy_library(source.store, target) == 1
+    with pytest.raises(UsageError, match="is the library that it should be copied to"):
+        copy_library(source.store, tmp_path / "a.db")
+
+
+def test_a_snapshot_that_fails_leaves_nothing(opened, encoder, tmp_path, monkeypatch):
+    source = filled(opened, encoder, "a.db")
+    (tmp_path / "there.db").write_bytes(b"mine")
+    with pytest.raises(UsageError, match="is there already"):
+        snapshot(source.store, tmp_path / "there.db")
+    assert (tmp_path / "there.db").read_bytes() == b"mine"
+    (tmp_path / "folder").mkdir()
+    monkeypatch.setattr("munjang.library.sqlite_store.open_connection", _no_connection)
+    with pytest.raises(sqlite3.OperationalError):
+        source.store.back_up(tmp_path / "folder" / "b.db")
+    assert list((tmp_path / "folder").iterdir()) == []
+
+
+def _no_connection(*_, **__):
+    raise sqlite3.OperationalError("the disk went away")
+
+
+def test_a_snapshot_of_a_library_on_a_server_is_one_file(encoder, url, tmp_path):
+    pytest.importorskip("psycopg", reason="the extra pgvector is not installed")
+    with Library.open(url, encoder, analyser="bigrams") as source:
+        source.add([{"id": str(number), "text": f"rain {number}"} for number in range(5)])
+        assert snapshot(source.store, tmp_path / "copy.db") == 5
+    shutil.copyfile(tmp_path / "copy.db", tmp_path / "sent.db")  # alone, without what lies beside it
+    with Library.open(tmp_path / "sent.db", encoder) as copy:
+        assert copy.check() == []
+        assert copy.info().documents == 5

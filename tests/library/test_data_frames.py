@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from munjang.errors import InputError, UsageError
-from munjang.library.incoming import documents
 from munjang.library.library import Library
-from munjang.text.rows import BadLines
+from munjang.library.records import documents
+from munjang.text.records import BadLines
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -105,7 +105,7 @@ def test_a_nan_in_the_place_of_a_text_of_a_mapping_is_missing_too():
         (pd.DataFrame([["rain", "snow"]], columns=["text", "text"]), "the DataFrame has the column 'text' twice"),
         (pd.DataFrame({"text": ["rain", "snow"], "id": [1, None]}), r"row 0 \(from 0\): the id is 1 \(float\), expected a text or a whole"),
         (pd.DataFrame({"text": ["rain"], "t": [pd.Timedelta("1h")]}), r"row 0 \(from 0\): the metadata hold .*Timedelta"),
-        (pl.DataFrame({"text": ["rain"]}).lazy(), "found a LazyFrame, whose rows are not there yet\n  compute or collect it first"),
+        (pl.DataFrame({"text": ["rain"]}).lazy(), "found a LazyFrame, which is not computed yet\n  compute or collect it first"),
     ],
     ids=["no text", "twice", "float ids", "time spans", "lazy"],
 )

@@ -8,11 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from munjang.errors import InputError, TextError, UsageError
-from munjang.library.fuse import Hybrid
+from munjang.library.index_config import Tuning
 from munjang.library.library import Library
-from munjang.library.ranking import highest_bm25
+from munjang.library.ranking import Hybrid, highest_bm25
 from munjang.library.rerank import BudgetWarning
-from munjang.library.tuning import Tuning
 from munjang.text.records import Record
 
 NEWS = [
@@ -61,7 +60,7 @@ def test_progress_is_told_what_is_on_disk(opened, encoder):
     told = []
     other = opened(encoder)
     library.add(NEWS, progress=lambda count: told.append((count, other.info().documents)))
-    assert told == [(2, 2), (2, 4)]
+    assert [each for each in told if each[0]] == [(2, 2), (2, 4)]  # 0 in between asks whether to go on
 
 
 def test_update_refuses_an_unknown_id(library):

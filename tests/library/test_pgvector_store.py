@@ -14,7 +14,7 @@ from munjang.errors import DamagedFile, InputError, UsageError
 from munjang.library import pgvector_store
 from munjang.library.pg_connections import Address, run
 from munjang.library.sqlite_store import SqliteStore
-from munjang.library.store import Document, Entry, Passage, Settings, VectorSearch
+from munjang.library.store import Document, Entry, NearestRows, Passage, Settings
 from munjang.library.where import AllOf, AnyOf, Compare, Contains, IsNull, Like, Not, OneOf, matches
 from munjang.library.where_postgres import where_postgres
 
@@ -48,7 +48,7 @@ CONDITIONS = st.recursive(
 
 @pytest.fixture(scope="module")
 def store(url: str) -> Iterator[PgvectorStore]:
-    store = PgvectorStore.open(url, create_with=SETTINGS)
+    store = PgvectorStore.open(f"{url}#shared", create_with=SETTINGS)
     vectors = np.random.default_rng(0).normal(size=(400, DIMENSION)).astype(np.float32)
     vectors[7] = 0
     with store.writer("test"):
@@ -80,7 +80,7 @@ def test_postgres_and_python_agree_on_what_a_condition_means(store, condition, m
 
 
 def test_it_is_a_vector_search_and_equals_brute_force(store):
-    assert isinstance(store, VectorSearch)
+    assert isinstance(store, NearestRows)
     query = np.random.default_rng(1).normal(size=DIMENSION).astype(np.float32)
     found = store.nearest(query, 10, exact=True)
     assert [hit.row for hit in found] == brute_force(store, query, 10)
@@ -158,10 +158,10 @@ def test_libraries_in_one_database_do_not_know_each_other(url):
 
 
 def test_addresses_are_read_and_passwords_not_shown(url):
-    assert "secret" not in Address.parsed("postgresql://me:secret@host:1/db?sslmode=require#x").shown
+    assert "secret" not in Address.parse("postgresql://me:secret@host:1/db?sslmode=require#x").shown
     for wrong in ("mysql://host/db", "postgresql://host/db#Robert'); DROP TABLE x; --"):
         with pytest.raises(UsageError):
-            Address.parsed(wrong)
+            Address.parse(wrong)
     with pytest.raises(InputError, match="no such library"):
         PgvectorStore.open(f"{url}#nobody")
     with pytest.raises(InputError, match="does not answer") as error:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from munjang.errors import UsageError
-from munjang.library.hits import Hit
 from munjang.library.rerank import AT_ONCE, BudgetWarning, rerank_hits
+from munjang.library.results import Hit
 
 
 def _hits(count: int) -> list[Hit]:

@@ -17,10 +17,9 @@ import pytest
 from tests.faults.library_worker import opened, record
 
 from munjang.errors import DamagedFile, InputError
-from munjang.library import page_sums, sqlite_verify
-from munjang.library.page_sums import FILE, MARK, PASSED_OVER, PageSums, load_sums, sum_whole_file
+from munjang.library import sqlite_pages, sqlite_verify
 from munjang.library.sqlite_files import PAGE_BYTES
-from munjang.library.sqlite_pages import descriptor_of, read_log
+from munjang.library.sqlite_pages import FILE, MARK, PASSED_OVER, PageSums, descriptor_of, load_sums, read_log, sum_whole_file
 
 COUNT = 60
 
@@ -197,7 +196,7 @@ def test_damaged_sums_are_made_anew(path, raw):
 
 
 def test_a_search_passes_over_vectors_but_a_walk_does_not(path, monkeypatch):
-    monkeypatch.setattr(page_sums, "CLASSIFIED_BYTES", 0)
+    monkeypatch.setattr(sqlite_pages, "CLASSIFIED_BYTES", 0)
     with opened(str(path)) as library:
         assert library.check() == []
         sums = load_sums(path.with_name("a.db.cache"), library.store.uuid)

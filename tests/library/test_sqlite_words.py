@@ -7,9 +7,9 @@ import sqlite3
 import pytest
 
 from munjang.errors import DamagedFile
-from munjang.library import sqlite_words
-from munjang.library.fuse import Hybrid
-from munjang.library.sqlite_words import MOST_LEVELS, READABLE_LEVELS, word_levels
+from munjang.library import sqlite_write
+from munjang.library.ranking import Hybrid
+from munjang.library.sqlite_write import MOST_LEVELS, READABLE_LEVELS, word_levels
 
 
 def levels_of(path) -> int:
@@ -27,7 +27,7 @@ def documents(turn: int) -> list[dict]:
 
 @pytest.mark.parametrize("most", [8, MOST_LEVELS])
 def test_the_levels_stay_few_however_often_it_is_compacted(opened, encoder, tmp_path, monkeypatch, most):
-    monkeypatch.setattr(sqlite_words, "MOST_LEVELS", most)
+    monkeypatch.setattr(sqlite_write, "MOST_LEVELS", most)
     library = opened(encoder)
     seen = []
     for turn in range(40):  # without a bound there are 80 levels in the end
@@ -43,7 +43,7 @@ def test_the_levels_stay_few_however_often_it_is_compacted(opened, encoder, tmp_
 def test_an_index_that_has_many_levels_already_gets_few(opened, encoder, tmp_path, monkeypatch):
     library = opened(encoder)
     with monkeypatch.context() as older:
-        older.setattr(sqlite_words, "MOST_LEVELS", 10**9)
+        older.setattr(sqlite_write, "MOST_LEVELS", 10**9)
         for turn in range(40):
             library.add(documents(turn))
             library.compact()

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from munjang.errors import UsageError
-from munjang.library.where import AllOf, AnyOf, Compare, Contains, IsNull, Like, Not, OneOf, matches
-from munjang.library.where_parser import parse_where
+from munjang.library.where import AllOf, AnyOf, Compare, Contains, IsNull, Like, Not, OneOf, matches, parse_where
 from munjang.library.where_sqlite import add_functions, where_sql
 
 KEYS = st.sampled_from(["a", "b", 'q"uote', "back\\slash", "점", "a.b", "x'; DROP TABLE documents; --"])

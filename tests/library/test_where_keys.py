@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from munjang.errors import UsageError
-from munjang.library.where_keys import UnknownKeyWarning
+from munjang.library.search import UnknownKeyWarning
 
 RECORDS = [
     {"id": "a", "text": "snow on the river", "year": 2021, "kind": "news"},

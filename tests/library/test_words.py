@@ -10,10 +10,9 @@ import snowballstemmer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from munjang.library.fuse import Hybrid
+from munjang.library.ranking import Hybrid
 from munjang.library.words import passage_words, question_words, words_in_common
-from munjang.text.english import stem
-from munjang.text.stopwords import FUNCTION_WORDS
+from munjang.text.stopwords import FUNCTION_WORDS, stem
 
 WORDS_ALONE = Hybrid(meaning=0)
 WAYS = ("bigrams", "bigrams+stems")

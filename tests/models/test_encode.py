@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from tests.conftest import TEXTS
 
 from munjang.errors import TextError, UsageError
-from munjang.models.long_text import TruncationWarning
+from munjang.models.long_text import TruncationWarning, split_windows
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.text.windows import windows
 from munjang.types import Encoder
 
 BOUND = 2e-6
@@ -176,7 +175,7 @@ def test_long_texts_are_refused_when_asked(model):
 def test_a_windowed_vector_is_the_mean_of_its_windows(model):
     text = " ".join(["rain", "cat", "비가", "dog"] * 15)
     plain = model.tokenizer.encode_plain([text])[0]
-    parts = [model.tokenizer.wrap(part) for part in windows(plain, size=22, stride=17)]
+    parts = [model.tokenizer.wrap(part) for part in split_windows(plain, size=22, stride=17)]
     vectors = np.concatenate([model.engine.vectors([part]) for part in parts])
     mean = np.average(vectors, axis=0, weights=[len(part) for part in parts])
     found = model.encode(["snow", text, "rain"], long_text="window")
@@ -219,7 +218,7 @@ def test_what_is_not_text_is_refused(bad, model):
 
 def test_one_text_where_several_are_expected_is_refused(model):
     for encode in (model.encode_with_report, model.encode_tokens, model.encode_stream):
-        with pytest.raises(UsageError, match="put it into a list"):
+        with pytest.raises(UsageError, match="put it in a list"):
             encode("rain")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from munjang.errors import DamagedFile
-from munjang.models.expected_similarity import FILE, FORMAT, SimilarityCurve, describe_expected, find_curve, language_pair, read_curves
+from munjang.models.expected_similarity import FILE, FORMAT, SimilarityCurve, describe_expected, detect_languages, find_curve, read_curves
 from munjang.models.registry import resolve
 from munjang.models.sentence_encoder import SentenceEncoder
 
@@ -89,7 +89,7 @@ def test_words_stand_for_the_nearest_whole_score() -> None:
     ],
 )
 def test_languages_are_told_by_letters(a: str, b: str, pair: str | None) -> None:
-    assert language_pair(a, b) == pair
+    assert detect_languages(a, b) == pair
 
 
 @pytest.mark.parametrize(

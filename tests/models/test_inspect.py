@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from munjang.engine.modules import DenseModule, PoolingModule
-from munjang.models.inspect import compare_tokens, inspect_text, pooling_weights
+from munjang.models.inspect import compare_tokens, compute_pooling_weights, inspect_text
 from munjang.models.sentence_encoder import SentenceEncoder
 
 
@@ -86,8 +86,8 @@ def test_an_empty_sentence_compares_without_nan(model: SentenceEncoder) -> None:
 
 def test_a_dense_layer_or_several_poolings_have_no_split() -> None:
     dense = DenseModule(Path(), 1, 1, bias=False, activation="tanh")
-    assert pooling_weights((PoolingModule(("mean",)), dense), [True]) is None
-    assert pooling_weights((PoolingModule(("cls", "mean")),), [True]) is None
-    weights = pooling_weights((PoolingModule(("mean",)),), [False, True])
+    assert compute_pooling_weights((PoolingModule(("mean",)), dense), [True]) is None
+    assert compute_pooling_weights((PoolingModule(("cls", "mean")),), [True]) is None
+    weights = compute_pooling_weights((PoolingModule(("mean",)),), [False, True])
     assert weights is not None
     assert weights.tolist() == [0, 1]

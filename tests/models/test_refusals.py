@@ -19,10 +19,10 @@ from munjang import CrossEncoder, SentenceEncoder
 from munjang.engine.folder import read_folder
 from munjang.errors import DamagedFile, InputError, UsageError
 from munjang.models import export
+from munjang.models.cross_vs_bi_timing import write_untrained_cross_encoder
 from munjang.models.export import export_onnx
 from munjang.models.progress import progress_bar
 from munjang.models.samples import load_samples
-from munjang.models.untrained_head import write_untrained_cross_encoder
 
 PAIRS = [("the rain", "비가 많이 온다"), ("cat", "a dog was on the train"), ("snow", "winter")]
 

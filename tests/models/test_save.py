@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.conftest import TEXTS, Dense
 
+from munjang import atomic
 from munjang.errors import NoSpace, UsageError
 from munjang.models import save
 from munjang.models.compress.parts import read_parts, write_parts
@@ -76,13 +77,17 @@ def test_a_model_is_not_saved_over_itself(model):
         model.save(model.folder.path)
 
 
-@pytest.mark.parametrize("step", ["write_json", "write_modules", "sync_folder"])
+@pytest.mark.parametrize(
+    ("module", "step"),
+    [(save, "write_json"), (save, "write_modules"), (atomic, "sync_folder")],
+    ids=["write_json", "write_modules", "sync_folder"],
+)
 @pytest.mark.parametrize("error", [RuntimeError("midway"), KeyboardInterrupt(), PermissionError("no")], ids=repr)
-def test_a_failure_midway_leaves_nothing(step, error, model, tmp_path, monkeypatch):
+def test_a_failure_midway_leaves_nothing(module, step, error, model, tmp_path, monkeypatch):
     def fail(*_args, **_kwargs):
         raise error
 
-    monkeypatch.setattr(save, step, fail)
+    monkeypatch.setattr(module, step, fail)
     with pytest.raises(type(error)):
         model.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
@@ -93,7 +98,7 @@ def test_a_full_disk_says_so_and_leaves_nothing(model, tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(save.shutil, "copyfile", full)
-    with pytest.raises(NoSpace, match="the disk is full; nothing was written"):
+    with pytest.raises(NoSpace, match="the disk is full"):
         model.save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 

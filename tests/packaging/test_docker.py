@@ -55,18 +55,38 @@ def test_the_image_runs_without_rights_and_is_watched() -> None:
     probe = json.loads(re.search(r"HEALTHCHECK.*?CMD (\[.*?\])$", DOCKERFILE, re.DOTALL | re.MULTILINE)[1])  # type: ignore[index]
     compile(probe[-1], "probe", "exec")
     assert "/health" in probe[-1]
-    copied = {word for line in in_dockerfile("COPY") for word in line.split()[:-1]}
+    copied = {word for line in in_dockerfile("COPY") if not line.startswith("--from") for word in line.split()[:-1]}
     assert all((ROOT / name).exists() for name in copied)
     kept = {line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line.startswith("!")}
     assert copied == kept
 
 
-def test_the_image_asks_for_extras_that_exist() -> None:
+def pinned(name: str) -> dict[str, str]:
+    """Return a locked list as pip reads it: each package with its version and hashes, by name."""
+    blocks = re.split(r"\n(?=[A-Za-z0-9])", (ROOT / f"requirements/{name}.txt").read_text(encoding="utf-8").strip())
+    return {re.match(r"[\w.-]+", block)[0].lower().replace("_", "-"): block for block in blocks}  # type: ignore[index]
+
+
+def test_the_image_installs_the_tested_packages_by_their_hashes() -> None:
     import tomllib
 
-    known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    [asked] = re.findall(r"\.whl\)\[([\w,]+)\]", DOCKERFILE)
-    assert set(asked.split(",")) <= set(known)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = ("serve", "korean", "search", "parquet", "topics", "pgvector")
+    needed = [*project["dependencies"], *(each for extra in extras for each in project["optional-dependencies"][extra])]
+    names = {re.match(r"[\w.-]+", each)[0].lower() for each in needed} - {"munjang"}  # type: ignore[index]
+    assert names <= set(pinned("server"))
+    assert pinned("server").items() <= pinned("dev").items()
+    assert "pip install --no-deps --require-hashes -r server.txt" in DOCKERFILE
+    assert all("--no-deps" in line for line in re.findall(r"pip install .*", DOCKERFILE))
+
+
+def test_every_foreign_image_is_pinned_by_its_digest() -> None:
+    digest = re.compile(r"^\S+:[\w.-]+@sha256:[0-9a-f]{64}$")
+    assert {*in_dockerfile("FROM")} == {"${PYTHON} AS build", "${PYTHON}"}
+    [python] = in_dockerfile("ARG")
+    assert digest.match(python.removeprefix("PYTHON="))
+    images = {service["image"] for service in compose()["services"].values()}
+    assert all(digest.match(image) for image in images - {"munjang"})
 
 
 def test_the_services_are_safe_by_default() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from munjang.errors import UsageError
-from munjang.report.heatmap import Scale, colour, columns_of, heatmap_svg, ink_on, scale_of, shorten
+from munjang.report.heatmap import Scale, choose_colour, choose_ink, choose_scale, count_columns, heatmap_svg, shorten
 
 
 def lightness(parts: tuple[int, int, int]) -> float:
@@ -30,24 +30,24 @@ def test_a_cell_says_its_row_column_and_number() -> None:
 @given(a=st.floats(0, 1), b=st.floats(0, 1))
 def test_deeper_is_darker(a: float, b: float) -> None:
     low, high = sorted((a, b))
-    assert lightness(colour(low)) >= lightness(colour(high)) - 1  # rounding to whole colours
+    assert lightness(choose_colour(low)) >= lightness(choose_colour(high)) - 1  # rounding to whole colours
 
 
 @given(share=st.floats(0, 1))
 def test_ink_is_readable_on_every_colour(share: float) -> None:
-    background = colour(share)
-    assert abs(lightness(background) - lightness(ink_on(background))) > 95
+    background = choose_colour(share)
+    assert abs(lightness(background) - lightness(choose_ink(background))) > 95
 
 
 def test_scales() -> None:
-    assert scale_of(np.array([[-0.5, 0.2]])) == Scale(-0.5, 0.2)
-    assert scale_of(np.zeros((0, 0))).share(1) == 0
+    assert choose_scale(np.array([[-0.5, 0.2]])) == Scale(-0.5, 0.2)
+    assert choose_scale(np.zeros((0, 0))).share(1) == 0
     assert Scale(0, 2).share(9) == 1
 
 
 @given(text=st.text(), limit=st.integers(1, 30))
 def test_a_shortened_name_fits(text: str, limit: int) -> None:
-    assert columns_of(shorten(text, limit)) <= limit
+    assert count_columns(shorten(text, limit)) <= limit
 
 
 def test_wrong_or_huge_matrices_are_refused() -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from munjang.errors import UsageError
-from munjang.report.keywords_page import Marked, keywords_page, without_overlaps
+from munjang.report.keywords_page import Marked, drop_overlaps, keywords_page
 from munjang.report.map_page import MAX_COLOURS, MAX_TEXT, MapPoint, map_page
 
 BAD = '</script><script>alert(1)</script><img src=x onerror="alert(2)">'
@@ -79,7 +79,7 @@ def test_keywords_are_marked_where_they_stand():
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9)).map(lambda p: (p[0], p[0] + p[1], 0.5)), max_size=12))
 def test_marks_never_overlap_and_the_longest_stays(places):
-    kept = without_overlaps(places)
+    kept = drop_overlaps(places)
     assert all(a[1] <= b[0] for a, b in pairwise(kept))
     assert set(kept) <= set(places)
     if places:

@@ -8,9 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from munjang.report.topics_map import GAP, _apart, _radii, _spread, bubble_map
-from munjang.report.topics_page import topics_page
-from munjang.report.topics_view import JoinView, SlicesView, TopicView, columns, shortened
+from munjang.report.topics_page import (
+    GAP,
+    JoinView,
+    SlicesView,
+    TopicView,
+    _compute_radii,
+    _push_apart,
+    _spread,
+    bubble_map,
+    columns,
+    shorten_label,
+    topics_page,
+)
 
 HOSTILE = "<script>alert('선거')</script>"
 
@@ -58,8 +68,8 @@ def test_no_topic_and_one_topic_make_a_page() -> None:
 
 @given(st.lists(st.tuples(st.integers(1, 500), st.floats(-1, 1), st.floats(-1, 1)), min_size=1, max_size=25))
 def test_bubbles_do_not_overlap(drawn: list[tuple[int, float, float]]) -> None:
-    radii = _radii([size for size, _, _ in drawn])
-    places = _apart(_spread([(x, y) for _, x, y in drawn]), radii)
+    radii = _compute_radii([size for size, _, _ in drawn])
+    places = _push_apart(_spread([(x, y) for _, x, y in drawn]), radii)
     for a in range(len(places)):
         for b in range(a):
             assert math.dist(places[a], places[b]) >= radii[a] + radii[b] + GAP - 3
@@ -77,14 +87,14 @@ def test_every_bubble_is_inside_the_map() -> None:
 
 @given(st.text("가나ab ", max_size=30), st.integers(2, 20))
 def test_shortened_text_fits(text: str, width: int) -> None:
-    assert sum(map(columns, shortened(text, width).replace("…", "."))) <= width
+    assert sum(map(columns, shorten_label(text, width).replace("…", "."))) <= width
 
 
 def test_bubbles_that_cannot_be_parted_in_time_are_drawn_where_they_got_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("munjang.report.topics_map._ROUNDS", 1)
+    monkeypatch.setattr("munjang.report.topics_page._ROUNDS", 1)
     crowded = [(0.0, 0.0)] * 30
-    radii = _radii([10] * 30)
-    places = _apart(_spread(crowded), radii)
+    radii = _compute_radii([10] * 30)
+    places = _push_apart(_spread(crowded), radii)
     assert len({(round(x, 3), round(y, 3)) for x, y in places}) == 30
     assert all(math.isfinite(value) for place in places for value in place)
     assert bubble_map(views(30)).count('<g class="bubble">') == 30

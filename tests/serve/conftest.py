@@ -24,7 +24,7 @@ from munjang import CrossEncoder, SentenceEncoder  # noqa: E402
 from munjang.limits import SERVE_LIMITS  # noqa: E402
 from munjang.serve.running import listen, make_server  # noqa: E402
 from munjang.serve.service import Service  # noqa: E402
-from munjang.serve.settings import Settings  # noqa: E402
+from munjang.serve.settings import ServerSettings  # noqa: E402
 
 LIMITS = replace(SERVE_LIMITS, max_body_bytes=2**20, max_texts=64, head_seconds=1.0, body_seconds=1.0, send_seconds=1.0, max_json_depth=8)
 
@@ -71,7 +71,7 @@ class Running:
 
 
 @contextmanager
-def running(settings: Settings, model: SentenceEncoder, reranker: CrossEncoder | None = None, **options: Any) -> Iterator[Running]:
+def running(settings: ServerSettings, model: SentenceEncoder, reranker: CrossEncoder | None = None, **options: Any) -> Iterator[Running]:
     service = Service(settings, model, reranker, **options)
     log = io.BytesIO()
     server = make_server(service, log=log)
@@ -113,6 +113,6 @@ def reranker(make_reranker: Callable[[int], CrossEncoder]) -> CrossEncoder:
 
 @pytest.fixture(scope="module")
 def server(model: SentenceEncoder, reranker: CrossEncoder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    settings = Settings(data=tmp_path_factory.mktemp("libraries"), analyser="bigrams", limits=LIMITS)
+    settings = ServerSettings(data=tmp_path_factory.mktemp("libraries"), analyser="bigrams", limits=LIMITS)
     with running(settings, model, reranker) as started:
         yield started

@@ -9,7 +9,7 @@ import pytest
 from tests.serve.conftest import Running
 
 from munjang import SentenceEncoder
-from munjang.analyze.clusters import ClusterOptions, cluster
+from munjang.analyze.clusters import cluster
 from munjang.analyze.layout import lay_out
 from munjang.analyze.pairs import mine
 from munjang.models.inspect import compare_tokens
@@ -61,12 +61,12 @@ def test_clusters_and_map_are_those_of_the_functions(server: Running, vectors: n
     pytest.importorskip("sklearn", reason="the extra topics is not installed")
     body: dict[str, Any] = {"texts": TEXTS, "k": 4}
     found = server.post("/api/clusters", body).json
-    assert found["labels"] == cluster(vectors, ClusterOptions(k=4)).labels_N.tolist()
+    assert found["labels"] == cluster(vectors, k=4).labels_N.tolist()
     assert sum(each["size"] for each in found["clusters"]) == len(TEXTS)
     assert all(each["phrases"] for each in found["clusters"])
     plane = server.post("/api/map", body | {"layout": "pca"}).json
     assert plane["labels"] == found["labels"]
-    np.testing.assert_allclose(plane["places"], lay_out(vectors, method="pca"), atol=1e-3)
+    np.testing.assert_allclose(plane["places"], lay_out(vectors, layout="pca"), atol=1e-3)
 
 
 def test_keywords_stand_where_they_are_said_to(server: Running) -> None:

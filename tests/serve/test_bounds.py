@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from tests.serve.test_library_api import finished
 
 from munjang import CrossEncoder, SentenceEncoder
 from munjang.errors import UsageError
-from munjang.serve.settings import Settings
+from munjang.serve.settings import ServerSettings
 
 SMALL = replace(LIMITS, max_matrix_cells=4, max_analysed_texts=2, max_upload_bytes=100, max_held_bytes=2_000)
 LONG = "sleep " * 60
@@ -23,7 +24,7 @@ LONG = "sleep " * 60
 @pytest.fixture(scope="module")
 def small(model: SentenceEncoder, reranker: CrossEncoder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A server with very small bounds, a library of three documents and an empty one."""
-    settings = Settings(data=tmp_path_factory.mktemp("libraries"), analyser="bigrams", limits=SMALL)
+    settings = ServerSettings(data=tmp_path_factory.mktemp("libraries"), analyser="bigrams", limits=SMALL)
     with running(settings, model, reranker) as started:
         assert started.post("/api/libraries", {"name": "three", "records": [{"text": text} for text in ("a", "b", "c")]}).status == 201
         assert started.post("/api/libraries", {"name": "empty"}).status == 201
@@ -50,11 +51,11 @@ def test_an_analysis_beyond_its_bound_is_refused(small: Running, path: str, body
     [
         ("/embed_all", {"inputs": "cat", "prompt_name": "none"}, 422, "prompt_name: the model has no such prompt"),
         ("/tokenize", {"inputs": "cat", "prompt_name": "none"}, 422, "prompt_name: the model has no such prompt"),
-        ("/embed_all", {"inputs": ["cat", LONG], "truncate": False}, 413, "text 1 has 62 tokens, the model's limit is 24"),
+        ("/embed_all", {"inputs": ["cat", LONG], "truncate": False}, 422, "text 1 has 62 tokens, the model's limit is 24"),
         (
             "/predict",
             {"inputs": [["cat", "dog"], ["cat", LONG]], "truncate": False},
-            413,
+            422,
             "text 1 and the query have more than 48 tokens together, the model's limit",
         ),
     ],
@@ -99,7 +100,7 @@ def test_a_file_without_texts_fails_and_says_so(small: Running) -> None:
 
 
 def test_a_server_without_a_cross_encoder_or_a_folder_says_how_to_start_it(model: SentenceEncoder) -> None:
-    with running(Settings(limits=LIMITS), model) as bare:
+    with running(ServerSettings(limits=LIMITS), model) as bare:
         ranked = bare.post("/rerank", {"query": "cat", "texts": ["dog"]})
         assert ranked.status == 424
         assert ranked.json["error"] == "no cross-encoder is served\n  start the server with --reranker"
@@ -119,7 +120,7 @@ def test_a_bug_of_ours_is_told_to_the_log_and_not_to_the_client(
     assert answer.status == 500
     assert answer.json["error"]["message"] == "internal error; the server's log says which"
     written = capfd.readouterr().err
-    assert written.startswith("munjang: internal error: RuntimeError\n")
+    assert re.match(r"munjang: internal error in request [0-9a-f]{32}: RuntimeError\n", written)
     assert "in broken" in written
     assert "secret" not in written.partition("\n")[0]
 
@@ -133,17 +134,17 @@ def test_libraries_of_one_name_are_refused_and_odd_files_are_passed_over(model: 
         Library.open(tmp_path / place, model, analyser="bigrams").close()
     (tmp_path / "b" / "broken.db").write_bytes(b"no SQLite file at all" * 50)
     given = str(tmp_path / "a" / "news.db")
-    served = Libraries(model, [given], tmp_path / "b", scratch=tmp_path)
-    assert {name: library.store.name for name, library in served} == {"fine": str(tmp_path / "b" / "fine.db"), "news": given}
+    served = Libraries([model], [given], tmp_path / "b", scratch=tmp_path)
+    assert {name: str(library.store.path) for name, library in served} == {"fine": str(tmp_path / "b" / "fine.db"), "news": given}
     assert ["broken.db" in reason for reason in served.skipped] == [True]
     served.close()
     with pytest.raises(UsageError, match=r"news\.db: there is a library named 'news' already\n  rename one of the files"):
-        Libraries(model, [given, str(tmp_path / "b" / "news.db")], None, scratch=tmp_path)
+        Libraries([model], [given, str(tmp_path / "b" / "news.db")], None, scratch=tmp_path)
 
 
 def test_a_library_that_is_deleted_takes_its_prepared_files_along(server: Running) -> None:
     assert server.post("/api/libraries", {"name": "gone", "records": [{"text": "the cat"}]}).status == 201
-    folder = Path(server.service.libraries.get("gone").store.name).parent
+    folder = server.service.libraries.get("gone").store.path.parent
     (folder / "gone.db.cache").mkdir(exist_ok=True)
     (folder / "gone.db.cache" / "vectors.cache").write_bytes(b"prepared")
     assert server.call("DELETE", "/api/libraries/gone").status == 200

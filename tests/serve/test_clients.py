@@ -13,7 +13,7 @@ from tests.conftest import TEXTS
 from tests.serve.conftest import LIMITS, Running, running
 
 from munjang import CrossEncoder, SentenceEncoder
-from munjang.serve.settings import Settings
+from munjang.serve.settings import ServerSettings
 
 KEY = "a-key-that-nobody-guesses"
 SHORT = [text for text in TEXTS if 0 < len(text) < 40]
@@ -22,7 +22,7 @@ SHORT = [text for text in TEXTS if 0 < len(text) < 40]
 @pytest.fixture(scope="module")
 def locked(model: SentenceEncoder, reranker: CrossEncoder) -> Iterator[Running]:
     """A server that wants a key."""
-    with running(Settings(key=KEY, limits=LIMITS, analyser="bigrams"), model, reranker) as started:
+    with running(ServerSettings(key=KEY, limits=LIMITS, analyser="bigrams"), model, reranker) as started:
         yield started
 
 

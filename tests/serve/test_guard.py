@@ -13,7 +13,8 @@ from tests.serve.conftest import LIMITS, Running, running
 
 from munjang import SentenceEncoder
 from munjang.errors import InputError, UsageError
-from munjang.serve.settings import Settings, checked, read_key
+from munjang.serve.keys import read_key
+from munjang.serve.settings import ServerSettings, checked
 
 KEY = "a-key-that-nobody-guesses"
 SECRET = "문장-secret-text-7391"
@@ -21,7 +22,9 @@ SECRET = "문장-secret-text-7391"
 
 @pytest.fixture(scope="module")
 def locked(model: SentenceEncoder) -> Iterator[Running]:
-    settings = Settings(key=KEY, hosts=("search.example.org",), origins=("https://pages.example.org",), limits=LIMITS, analyser="bigrams")
+    settings = ServerSettings(
+        key=KEY, hosts=("search.example.org",), origins=("https://pages.example.org",), limits=LIMITS, analyser="bigrams"
+    )
     with running(settings, model) as started:
         yield started
 
@@ -62,6 +65,25 @@ def test_the_right_key_is_taken(locked: Running) -> None:
         ("localhost.evil.org", 421),
         ("127.0.0.1.evil.org", 421),
         ("", 421),
+        (":80", 421),
+        ("localhost.", 200),
+        ("LOCALHOST:", 200),
+        ("127.0.0.1:65535", 200),
+        ("[::1]", 200),
+        ("localhost:65536", 400),
+        ("localhost:http", 400),
+        ("localhost:80:80", 400),
+        ("::1", 400),
+        ("[::1", 400),
+        ("[::1]evil.example.org", 400),
+        ("[127.0.0.1]", 400),
+        ("[localhost]", 400),
+        ("[fe80::1%25eth0]", 400),
+        ("user@localhost", 400),
+        ("localhost, evil.example.org", 400),
+        ("localhost/evil", 400),
+        ("localhost..", 421),
+        ("locálhost", 400),
     ],
     ids=str,
 )
@@ -135,6 +157,37 @@ def test_the_log_has_a_line_per_request_and_neither_texts_nor_keys(locked: Runni
         assert hidden not in written
 
 
+@pytest.mark.parametrize("given", ["a", "8f14e45f-ceea-4677-b1e5-2b1d1b2c3d4e", "trace:1/2+3=4@host~x", "x" * 128], ids=len)
+def test_a_request_keeps_the_name_it_comes_with(server: Running, given: str) -> None:
+    for answer in (server.get("/health", x_request_id=given), server.post("/v1/embeddings", {}, x_request_id=given)):
+        assert answer.headers["x-request-id"] == given
+    assert server.get("/nothing", x_request_id=given).headers["x-request-id"] == given
+
+
+@pytest.mark.parametrize("given", [None, "", "x" * 129, "two words", "a\tb", "é", '"quoted"', "<b>"], ids=repr)
+def test_every_other_request_gets_a_name_of_its_own(server: Running, given: str | None) -> None:
+    named = {} if given is None else {"x_request_id": given}
+    found = [server.get(path, **named).headers["x-request-id"] for path in ("/health", "/nothing", "/info", "/health")]
+    assert len(set(found)) == 4
+    assert all(len(name) == 32 and name.isalnum() for name in found)
+
+
+def test_refusals_of_the_guard_and_of_the_protocol_have_names_too(locked: Running) -> None:
+    import socket
+
+    for answer in (locked.get("/info"), locked.get("/health", host="evil.example.org"), locked.get("/health", origin="null")):
+        assert len(answer.headers["x-request-id"]) == 32
+    with socket.create_connection(("127.0.0.1", locked.port), timeout=30) as connection:
+        connection.sendall(b"no http at all\r\n\r\n")
+        assert b"\r\nx-request-id: " in connection.recv(4096)
+
+
+def test_the_log_says_the_requests_name(server: Running) -> None:
+    server.get("/health", x_request_id="find-me-in-the-log")
+    time.sleep(0.6)
+    assert any(json.loads(line)["id"] == "find-me-in-the-log" for line in server.log.getvalue().decode().splitlines())
+
+
 def test_metrics_count_requests_texts_and_batches(server: Running) -> None:
     server.post("/embed", {"inputs": ["cat", "dog"]})
     numbers = server.get("/metrics").body.decode()
@@ -146,12 +199,12 @@ def test_metrics_count_requests_texts_and_batches(server: Running) -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org"], ids=str)
 def test_other_machines_are_not_let_in_without_a_key(host: str) -> None:
     with pytest.raises(UsageError, match="api-key-file"):
-        checked(Settings(host=host))
-    assert checked(Settings(host=host, key=KEY)).host == host
+        checked(ServerSettings(host=host))
+    assert checked(ServerSettings(host=host, key=KEY)).host == host
 
 
 def test_a_key_is_never_shown() -> None:
-    assert KEY not in repr(Settings(key=KEY))
+    assert KEY not in repr(ServerSettings(key=KEY))
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from tests.serve.conftest import LIMITS, running
 from tests.serve.test_load import until
 
 from munjang import SentenceEncoder
+from munjang.serve.errors import Overloaded, Refusal
 from munjang.serve.jobs import REMEMBERED, Job, Jobs
-from munjang.serve.refusals import Overloaded, Refusal
-from munjang.serve.settings import Settings
+from munjang.serve.settings import ServerSettings
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_the_oldest_finished_jobs_are_forgotten_and_running_ones_never(jobs: Job
 
 
 def test_an_upload_that_is_stopped_while_it_waits_leaves_no_file(model: SentenceEncoder, tmp_path: Any) -> None:
-    with running(Settings(data=tmp_path, limits=LIMITS), model) as server:
+    with running(ServerSettings(data=tmp_path, limits=LIMITS), model) as server:
         _, free = held(server.service.jobs)
         job = server.call("POST", "/api/libraries/trains/upload?filename=trains.txt", b"the train\n").json
         assert list(server.service.upload_folder().glob("*.txt"))

@@ -11,7 +11,7 @@ from tests.serve.conftest import LIMITS, Answer, Running, running
 
 from munjang import CrossEncoder, SentenceEncoder
 from munjang.library.library import Library
-from munjang.serve.settings import Settings
+from munjang.serve.settings import ServerSettings
 
 RECORDS = [
     {"id": "rain", "text": "the rain is in the river", "metadata": {"year": 2020, "kind": "weather"}},
@@ -169,6 +169,7 @@ def test_a_broken_file_fails_and_leaves_no_library(server: Running, name: str, b
         ("/api/libraries", {"name": "../evil"}, 422),
         ("/api/libraries", {"name": "a/b"}, 422),
         ("/api/libraries", {"name": ""}, 422),
+        ("/api/libraries", {"name": "𐐀" * 64}, 422),
         ("/api/libraries", {"name": "x", "records": [{"text": " "}]}, 422),
         ("/api/libraries", {"name": "x", "colour": "red"}, 422),
         (f"{NEWS}/search", {}, 400),
@@ -193,7 +194,7 @@ def test_what_is_wrong_is_refused_in_our_shape(server: Running, path: str, body:
 def test_a_read_only_server_changes_nothing(model: SentenceEncoder, tmp_path: Path) -> None:
     with Library.open(tmp_path / "kept.db", model, analyser="bigrams") as made:
         made.add(RECORDS)
-    settings = Settings(data=tmp_path / "data", read_only=True, limits=LIMITS, analyser="bigrams")
+    settings = ServerSettings(data=tmp_path / "data", read_only=True, limits=LIMITS, analyser="bigrams")
     with running(settings, model, libraries=(str(tmp_path / "kept.db"),)) as server:
         assert [each["name"] for each in server.get("/api/libraries").json["libraries"]] == ["kept"]
         assert server.post("/api/libraries/kept/search", {"query": "rain"}).status == 200
@@ -210,13 +211,13 @@ def test_a_read_only_server_changes_nothing(model: SentenceEncoder, tmp_path: Pa
 def test_a_library_that_was_not_made_here_is_not_deleted(model: SentenceEncoder, tmp_path: Path) -> None:
     with Library.open(tmp_path / "kept.db", model, analyser="bigrams") as made:
         made.add(RECORDS)
-    with running(Settings(data=tmp_path / "data", limits=LIMITS), model, libraries=(str(tmp_path / "kept.db"),)) as server:
+    with running(ServerSettings(data=tmp_path / "data", limits=LIMITS), model, libraries=(str(tmp_path / "kept.db"),)) as server:
         assert server.call("DELETE", "/api/libraries/kept").status == 403
     assert (tmp_path / "kept.db").is_file()
 
 
 def test_libraries_that_clients_made_are_there_after_a_restart(model: SentenceEncoder, tmp_path: Path) -> None:
-    settings = Settings(data=tmp_path / "data", limits=LIMITS, analyser="bigrams")
+    settings = ServerSettings(data=tmp_path / "data", limits=LIMITS, analyser="bigrams")
     with running(settings, model) as first:
         assert first.post("/api/libraries", {"name": "lasting", "records": RECORDS}).status == 201
     with running(settings, model) as second:
@@ -227,7 +228,7 @@ def test_a_library_whose_file_is_replaced_or_gone_is_told_so(model: SentenceEnco
     for name, records in (("kept", RECORDS[:2]), ("new", RECORDS[2:])):
         with Library.open(tmp_path / f"{name}.db", model, analyser="bigrams") as made:
             made.add(records)
-    settings = Settings(data=tmp_path / "data", limits=LIMITS, analyser="bigrams")
+    settings = ServerSettings(data=tmp_path / "data", limits=LIMITS, analyser="bigrams")
     with running(settings, model, libraries=(str(tmp_path / "kept.db"),)) as server:
         assert server.post("/api/libraries/kept/add", {"records": [{"id": "x", "text": "the sun"}]}).status == 200
         (tmp_path / "new.db").replace(tmp_path / "kept.db")
@@ -241,7 +242,7 @@ def test_a_library_whose_file_is_replaced_or_gone_is_told_so(model: SentenceEnco
 
 
 def test_the_name_of_a_library_whose_file_is_gone_is_free_again(model: SentenceEncoder, tmp_path: Path) -> None:
-    with running(Settings(data=tmp_path / "data", limits=LIMITS, analyser="bigrams"), model) as server:
+    with running(ServerSettings(data=tmp_path / "data", limits=LIMITS, analyser="bigrams"), model) as server:
         assert server.post("/api/libraries", {"name": "lost", "records": RECORDS}).status == 201
         (tmp_path / "data/lost.db").unlink()
         assert server.get("/api/libraries/lost").status == 404

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import pytest
 from tests.serve.conftest import Running
 
 from munjang.serve.app import all_operations
+from munjang.serve.errors import GATEWAY_ERRORS
 from munjang.serve.openapi import docs_page
-from munjang.serve.refusals import GATEWAY_ERRORS
 
 schemathesis = pytest.importorskip("schemathesis", reason="it makes requests from the description")
 
@@ -58,9 +59,13 @@ def test_generated_requests_get_no_5xx_and_answers_fit_the_description(server: R
     assert run_cases(server, 80) > 40
 
 
+REQUESTS = int(os.environ.get("MUNJANG_GENERATED_REQUESTS", "3000"))
+"""How many the slow test sends; 75,000 make more than 50,000 and take an hour."""
+
+
 @pytest.mark.slow
-def test_two_thousand_generated_requests_get_no_5xx(server: Running) -> None:
-    assert run_cases(server, 3_000) >= 2_000
+def test_thousands_of_generated_requests_get_no_5xx(server: Running) -> None:
+    assert run_cases(server, REQUESTS) >= REQUESTS * 2 // 3
 
 
 def test_every_operation_is_described_and_documented(server: Running) -> None:

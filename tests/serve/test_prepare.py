@@ -14,15 +14,15 @@ from tests.static_model import write_static
 
 from munjang import SentenceEncoder
 from munjang.serve import prepare
-from munjang.serve.prepare import prepare_ids, prepare_texts
+from munjang.serve.prepare import Cutting, prepare_ids, prepare_texts
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_slices_change_nothing(model: SentenceEncoder, side: prepare.Side, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["the rain is in the river " * 40, "cat", "", "winter snow " * 9, "the cat is sleeping " * 70]
-    expected = prepare_texts(model, texts, side=side)
+    expected = prepare_texts(model, texts, Cutting(side))
     monkeypatch.setattr(prepare, "SLICE", 100)
-    assert prepare_texts(model, texts, side=side) == expected
+    assert prepare_texts(model, texts, Cutting(side)) == expected
     assert expected.truncated == [0, 4]
 
 
@@ -54,11 +54,11 @@ def test_groups_are_the_texts_in_order(texts: list[str]) -> None:
 def test_a_model_without_layers_takes_its_ids_as_they_are_and_is_cut_at_either_side(tmp_path: Path) -> None:
     static = SentenceEncoder.load(write_static(tmp_path, max_length=8), max_length=4)
     words = static.tokenizer.encode_plain(["the rain is in the river"])
-    assert prepare_ids(static, words, side="right").ids == [words[0][:4]]
-    found = prepare_ids(static, [*words, [5]], side="left")
+    assert prepare_ids(static, words, Cutting("right")).ids == [words[0][:4]]
+    found = prepare_ids(static, [*words, [5]], Cutting("left"))
     assert found.ids == [words[0][-4:], [5]]
     assert (found.tokens, found.truncated) == (7, [0])
-    assert prepare_texts(static, ["the rain is in the river"], side="right").ids == [words[0][:4]]
+    assert prepare_texts(static, ["the rain is in the river"], Cutting("right")).ids == [words[0][:4]]
 
 
 def test_a_model_of_small_letters_sees_small_letters(tiny_bert_folder: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from uvicorn.server import ServerState
 from munjang import SentenceEncoder
 from munjang.serve.running import make_server
 from munjang.serve.service import Service
-from munjang.serve.settings import Settings
+from munjang.serve.settings import ServerSettings
 
 HEAD = b"Host: localhost\r\nContent-Type: application/json\r\n"
 HEALTH = b"GET /health HTTP/1.1\r\n" + HEAD + b"\r\n"
@@ -55,7 +55,7 @@ def to_the_end(connection: socket.socket) -> bytes:
 @pytest.fixture
 def gated(model: SentenceEncoder) -> Iterator[tuple[Running, Gate]]:
     """A server that computes nothing until the gate is open."""
-    with running(Settings(limits=replace(LIMITS, body_seconds=0.3)), model) as server:
+    with running(ServerSettings(limits=replace(LIMITS, body_seconds=0.3)), model) as server:
         gate = Gate(server.service.encoder.engine.lane(0))  # type: ignore[attr-defined]
         try:
             yield server, gate
@@ -64,7 +64,8 @@ def gated(model: SentenceEncoder) -> Iterator[tuple[Running, Gate]]:
 
 
 def test_one_connection_too_many_is_sent_away_with_the_limit(model: SentenceEncoder) -> None:
-    with running(Settings(limits=replace(LIMITS, max_connections=1)), model) as server, connected(server) as first:
+    limits = replace(LIMITS, max_connections=1, spare_connections=0)
+    with running(ServerSettings(limits=limits), model) as server, connected(server) as first:
         first.sendall(HEALTH)
         assert b" 200 " in heard(first, b"\r\n\r\n")
         with connected(server) as second:
@@ -89,7 +90,7 @@ def test_a_kept_connection_has_its_time_for_the_next_headers_too(server: Running
 def test_a_client_that_reads_slowly_gets_all_of_its_answer(model: SentenceEncoder) -> None:
     limits = replace(LIMITS, send_seconds=1.5, max_texts=1_000)
     body = json.dumps({"a": ["cat", "dog"] * 500}).encode()  # the answer has 10 MB, more than the kernel keeps for a client
-    with running(Settings(limits=limits), model) as server, connected(server, SO_RCVBUF=65_536) as connection:
+    with running(ServerSettings(limits=limits), model) as server, connected(server, SO_RCVBUF=65_536) as connection:
         connection.sendall(post(body, b"/api/similarity"))
         found = bytearray(connection.recv(65_536))
         start = time.monotonic()
@@ -145,7 +146,7 @@ class Stopping:
 
     def __init__(self, model: SentenceEncoder) -> None:
         self._stack = ExitStack()
-        self.server: Running = self._stack.enter_context(running(Settings(limits=LIMITS), model))
+        self.server: Running = self._stack.enter_context(running(ServerSettings(limits=LIMITS), model))
         self._thread = threading.Thread(target=self._stack.close)
 
     def stop(self) -> None:
@@ -214,7 +215,7 @@ def test_what_comes_after_the_end_of_a_connection_is_not_read_and_not_answered(m
         protocol.data_received(HEALTH)
         return transport, protocol.cycle
 
-    service = Service(Settings(limits=LIMITS), model, None)
+    service = Service(ServerSettings(limits=LIMITS), model, None)
     transport, request = asyncio.run(late())
     service.close()
     assert transport.written == []

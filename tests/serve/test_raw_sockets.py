@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,37 @@ def test_a_thousand_odd_requests_get_no_5xx_and_no_memory(tiny_bert_folder: Path
         run_cases(port, 1_000)
         assert process.poll() is None
         assert resident_megabytes(process.pid) < before * 1.1
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+LARGE_BODIES = (
+    b'{"inputs": "' + b"rain " * 1_500_000 + b'"}',
+    b'{"inputs": [' + b'"a",' * 1_500_000 + b'"a"]}',
+    b'{"inputs": [' + b'"rain and snow and wind",' * 2_000 + b'"a"]}',
+    b"[" + (b"{" + b",".join(b'"key%d":1' % number for number in range(10_000)) + b"},") * 40 + b"1]",
+)
+
+
+@pytest.mark.slow
+def test_the_memory_of_large_bodies_is_given_back(tiny_bert_folder: Path, tmp_path: Path) -> None:
+    process, port = start(tiny_bert_folder, tmp_path)
+    try:
+        run_cases(port, 84)
+        fresh = resident_megabytes(process.pid)
+        with ThreadPoolExecutor(8) as threads:
+            requests = [
+                b"POST /embed HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+                for body in LARGE_BODIES * 8
+            ]
+            answers = list(threads.map(lambda request: talk(port, request), requests))
+        assert all(status < 500 for answer in answers for status in statuses(answer))
+        most = resident_megabytes(process.pid)
+        end = time.monotonic() + 60
+        while resident_megabytes(process.pid) > fresh * 1.2 and time.monotonic() < end:
+            time.sleep(1)
+        assert resident_megabytes(process.pid) <= fresh * 1.2, (fresh, most)
     finally:
         process.terminate()
         process.wait(60)

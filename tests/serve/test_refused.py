@@ -18,25 +18,26 @@ from munjang.serve.access_log import AccessLog
 from munjang.serve.app import make_app
 from munjang.serve.batcher import Batcher
 from munjang.serve.body import Held, read_body, read_upload
-from munjang.serve.engines import ERRAND, Errand, batched_encoder
-from munjang.serve.refusals import Disconnected, Overloaded, Refusal, problem_of
+from munjang.serve.engines import batched_encoder
+from munjang.serve.errors import Disconnected, Overloaded, Refusal, problem_of
 from munjang.serve.service import Service
-from munjang.serve.settings import Settings, checked
+from munjang.serve.settings import ServerSettings, checked
+from munjang.serve.work_item import REQUEST_WORK, RequestWork
 from munjang.serve.workers import Workers
 
 
 @pytest.mark.parametrize("port", [-1, 65_536])
 def test_a_port_that_cannot_be_is_refused(port: int) -> None:
     with pytest.raises(UsageError, match=f"^port {port}: expected 0 to 65535$"):
-        checked(Settings(port=port))
+        checked(ServerSettings(port=port))
 
 
 @pytest.mark.parametrize("origin", ["example.org", "ftp://example.org", "https://example.org/page", "*"])
 def test_an_origin_is_a_scheme_and_a_host(origin: str) -> None:
-    fine = Settings(origins=("https://example.org", "http://localhost:8000"))
+    fine = ServerSettings(origins=("https://example.org", "http://localhost:8000"))
     assert checked(fine) is fine
     with pytest.raises(UsageError, match=r"expected a scheme and a host, such as https://example\.org") as told:
-        checked(Settings(origins=("https://example.org", origin)))
+        checked(ServerSettings(origins=("https://example.org", origin)))
     assert repr(origin) in str(told.value)
 
 
@@ -57,7 +58,7 @@ def test_a_whole_body_that_is_too_large_is_refused_at_once(tmp_path: Path) -> No
     limits = replace(SERVE_LIMITS, max_upload_bytes=100, max_body_bytes=100)
     asked: list[bool] = []
     with pytest.raises(Refusal, match="the file is larger than 100 bytes, the limit"):
-        asyncio.run(read_upload(receive, {}, tmp_path, ".txt", limits))
+        asyncio.run(read_upload(receive, {}, tmp_path, ".txt", Held(1_000), limits))
     asked.clear()
     with pytest.raises(Refusal, match="the body is larger than 100 bytes, the limit"):
         asyncio.run(read_body(receive, {}, Held(1_000), [], limits))
@@ -65,7 +66,7 @@ def test_a_whole_body_that_is_too_large_is_refused_at_once(tmp_path: Path) -> No
 
 
 def test_a_websocket_is_closed_at_once(model: SentenceEncoder) -> None:
-    service = Service(Settings(), model, None)
+    service = Service(ServerSettings(), model, None)
     sent: list[Any] = []
 
     async def send(message: Any) -> None:
@@ -83,22 +84,61 @@ def test_work_beyond_what_may_wait_is_refused_and_taken_again_later() -> None:
     free = threading.Event()
 
     async def ask() -> list[Any]:
-        workers = Workers("searches", threads=1, waiting=1)
-        accepted = [asyncio.create_task(workers.run(Errand(), lambda: free.wait(10))) for _ in range(2)]
+        workers = Workers("searches", threads=1, waiting=1, wait_seconds=10)
+        accepted = [asyncio.create_task(workers.run(RequestWork(), lambda: free.wait(10))) for _ in range(2)]
         await asyncio.sleep(0)
-        with pytest.raises(Overloaded, match="1 searches are waiting, the limit\n  try again in 1 s"):
-            await workers.run(Errand(), lambda: None)
+        with pytest.raises(Overloaded, match="1 searches of this client are waiting, the limit\n  try again in 1 s"):
+            await workers.run(RequestWork(), lambda: None)
         free.set()
-        return [await one for one in accepted] + [await workers.run(Errand(), lambda: "again")]
+        return [await one for one in accepted] + [await workers.run(RequestWork(), lambda: "again")]
 
     assert asyncio.run(ask()) == [True, True, "again"]
+
+
+def test_clients_take_turns_for_threads() -> None:
+    free, order = threading.Event(), []
+
+    async def ask() -> None:
+        workers = Workers("searches", threads=1, waiting=10, wait_seconds=10)
+        first = asyncio.create_task(workers.run(RequestWork("greedy"), lambda: free.wait(10)))
+        await asyncio.sleep(0)
+        asked = [("greedy", 1), ("greedy", 2), ("greedy", 3), ("modest", 1)]
+        waiting = [
+            asyncio.create_task(workers.run(RequestWork(who), lambda each=(who, number): order.append(each))) for who, number in asked
+        ]
+        await asyncio.sleep(0)
+        free.set()
+        await asyncio.gather(first, *waiting)
+
+    asyncio.run(ask())
+    assert order.index(("modest", 1)) <= 1
+    assert [number for who, number in order if who == "greedy"] == [1, 2, 3]
+
+
+def test_large_work_leaves_threads_to_small_and_who_gets_none_in_time_is_refused() -> None:
+    free = threading.Event()
+
+    async def ask() -> list[Any]:
+        workers = Workers("calls", threads=4, waiting=10, wait_seconds=0.2)
+        large = [asyncio.create_task(workers.run(RequestWork(), lambda: free.wait(10), texts=1_000)) for _ in range(3)]
+        await asyncio.sleep(0)
+        small = await workers.run(RequestWork(), lambda: "small")
+        found = await asyncio.gather(large[2], return_exceptions=True)
+        free.set()
+        return [small, *found, *await asyncio.gather(*large[:2]), await workers.run(RequestWork(), lambda: "again", texts=1_000)]
+
+    small, late, *rest = asyncio.run(ask())
+    assert small == "small"
+    assert isinstance(late, Overloaded)
+    assert "0.2 s, the limit" in str(late)
+    assert rest == [True, True, "again"]
 
 
 def test_an_answer_that_nobody_waits_for_any_more_keeps_no_other_from_its_own(batcher: Batcher, work: Work) -> None:  # noqa: F811
     first = held(batcher, work)
 
     async def ask() -> Any:
-        tickets = [batcher.submit(work, [name], [1], loop=asyncio.get_running_loop()) for name in ("a", "b")]
+        tickets = [batcher.submit(work, [name], [1], loop=asyncio.get_running_loop(), work=RequestWork()) for name in ("a", "b")]
         assert tickets[0].future is not None
         assert tickets[1].future is not None
         tickets[0].future.cancel()
@@ -112,8 +152,8 @@ def test_an_answer_that_nobody_waits_for_any_more_keeps_no_other_from_its_own(ba
 def test_a_call_whose_client_is_gone_computes_nothing(model: SentenceEncoder) -> None:
     batcher = Batcher(threads=1)  # noqa: F811
     served = batched_encoder(model, batcher)
-    errand = Errand(dropped=True)
-    token = ERRAND.set(errand)
+    errand = RequestWork(dropped=True)
+    token = REQUEST_WORK.set(errand)
     try:
         with pytest.raises(Disconnected):
             served.encode(["cat", "dog"])
@@ -123,5 +163,5 @@ def test_a_call_whose_client_is_gone_computes_nothing(model: SentenceEncoder) ->
             next(iter(answers))
         assert not errand.tickets
     finally:
-        ERRAND.reset(token)
+        REQUEST_WORK.reset(token)
         batcher.stop()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pydantic", reason="the extra serve is not installed")
 
-from munjang.serve.refusals import Refusal
+from munjang.serve.errors import Refusal
 from munjang.serve.strict_json import parse_json
 
 NICE = st.recursive(
@@ -25,6 +25,7 @@ TRAPS = {
     "Infinity": b"[-Infinity]",
     "1e999": b'{"a": 1e999}',
     "long integer": b"9" * 5000,
+    "too many keys": b"{" + b",".join(b'"%d":1' % number for number in range(16_385)) + b"}",
     "duplicate keys": b'{"input": "a", "input": "b"}',
     "deep lists": b"[" * 200 + b"]" * 200,
     "very deep lists": b"[" * 1_000_000,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -68,10 +69,27 @@ def test_a_list_that_holds_nothing_is_empty_to_tei(server: Running, path: str, b
     assert (answer.status, answer.json["error_type"]) == (400, "Empty")
 
 
-def test_other_refusals_with_status_400_are_not_called_empty(server: Running) -> None:
-    answer = server.post("/embed", {"inputs": "a", "prompt_name": "none"})
-    assert (answer.status, answer.json["error_type"]) == (400, "Validation")
-    assert server.post("/embed", b"{").json["error_type"] == "Validation"
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/embed", {"inputs": "a", "prompt_name": "none"}, 422),
+        ("/embed", {"inputs": "sleep " * 60, "truncate": False}, 422),
+        ("/embed_all", {"inputs": "sleep " * 60, "truncate": False}, 422),
+        ("/similarity", {"inputs": {"source_sentence": "a", "sentences": ["sleep " * 60]}, "parameters": {"truncate": False}}, 422),
+        ("/rerank", {"query": "a", "texts": ["sleep " * 60], "truncate": False}, 422),
+        ("/predict", {"inputs": "sleep " * 60, "truncate": False}, 422),
+        ("/embed", {"inputs": "a", "dimensions": 10_000}, 422),
+        ("/embed", {"inputs": 5}, 422),
+        ("/embed", b"{", 400),
+        ("/embed", {"inputs": ["a"] * 65}, 413),
+        ("/rerank", {"query": "a", "texts": ["a"] * 65}, 413),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_what_cannot_be_read_as_it_is_has_teis_status_for_validation(server: Running, path: str, body: Any, status: int) -> None:
+    """422 as in its code, 413 for a batch as in its description (router/src/http/server.rs), and never the type of another refusal."""
+    answer = server.post(path, body)
+    assert (answer.status, answer.json["error_type"]) == (status, "Validation")
 
 
 @pytest.mark.parametrize("inputs", ["cat", ["cat", "dog"], [5, 6]], ids=str)
@@ -81,19 +99,26 @@ def test_sparse_vectors_are_refused_as_by_a_model_without_them(server: Running, 
     assert "SPLADE" in answer.json["error"]
 
 
-def test_a_body_of_coheres_is_answered_at_rerank_as_at_its_own_path(server: Running) -> None:
-    here, there = server.post("/rerank", COHERES), server.post("/v2/rerank", COHERES)
+def test_a_body_of_coheres_is_answered_at_rerank_as_infinity_does(server: Running, reranker: CrossEncoder) -> None:
+    asked = COHERES | {"return_documents": True}
+    here, there = server.post("/rerank", asked), server.post("/v2/rerank", asked)
     assert here.status == 200, here.body
-    assert here.json | {"id": ""} == there.json | {"id": ""}
-    assert len(here.json["results"]) == 3
+    plain = [each | {"document": {"text": each["document"]}} for each in here.json["results"]]
+    assert plain == there.json["results"]
+    assert len(plain) == 3
+    assert (here.json["object"], here.json["model"]) == ("rerank", reranker.name)
+    assert here.json["usage"]["prompt_tokens"] == here.json["usage"]["total_tokens"] > 0
+    raw = server.post("/rerank", COHERES | {"raw_scores": True}).json["results"]
+    halves = [0.5 * (1 + math.tanh(each["relevance_score"] / 2)) for each in raw]
+    assert halves == pytest.approx([each["relevance_score"] for each in plain], abs=1e-5)
 
 
 @pytest.mark.parametrize(
     ("body", "status", "shape"),
     [
-        ({"query": "a", "documents": ["b"], "top_n": 0}, 422, ["message"]),
-        ({"query": "a", "documents": []}, 400, ["message"]),
-        ({"query": "a", "documents": ["b"] * 65}, 413, ["message"]),
+        ({"query": "a", "documents": ["b"], "top_n": 0}, 422, ["error"]),
+        ({"query": "a", "documents": []}, 400, ["error"]),
+        ({"query": "a", "documents": ["b"] * 65}, 413, ["error"]),
         ({"query": "a", "texts": ["b"], "documents": ["c"], "raw_scores": 1}, 422, ["error", "error_type"]),
         ({"query": "a"}, 422, ["error", "error_type"]),
         (["documents"], 422, ["error", "error_type"]),
@@ -111,9 +136,9 @@ def test_the_description_of_rerank_names_both_dialects(server: Running) -> None:
     def named(content: Any) -> list[str]:
         return [each.get("$ref", "").rpartition("/")[2] for each in content["application/json"]["schema"]["anyOf"]]
 
-    assert named(described["requestBody"]["content"]) == ["TeiRerankRequest", "CohereRerankRequest"]
-    assert named(described["responses"]["200"]["content"]) == ["", "RerankResponse"]
-    assert named(described["responses"]["4XX"]["content"]) == ["TeiError", "CohereError"]
+    assert named(described["requestBody"]["content"]) == ["TeiRerankRequest", "InfinityRerankRequest"]
+    assert named(described["responses"]["200"]["content"]) == ["", "InfinityRerankResponse"]
+    assert named(described["responses"]["4XX"]["content"]) == ["TeiError", "OpenAIError"]
 
 
 @pytest.mark.parametrize("path", ["/similarity", "/api/similarity"])

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from munjang.errors import MissingExtra, UsageError
 from munjang.text import korean
-from munjang.text.korean import KoreanNote, best_analyser, morphemes, split_by
+from munjang.text.korean import KoreanNote, choose_analyser, morphemes, split_by
 
 
 @pytest.fixture
 def _no_kiwi(monkeypatch):
     monkeypatch.setattr(korean, "find_spec", lambda name: None)
-    korean._note.cache_clear()
+    korean._warn_once.cache_clear()
     yield
-    korean._note.cache_clear()
+    korean._warn_once.cache_clear()
 
 
 def test_other_scripts_are_plain_words_in_lower_case():
@@ -32,7 +32,7 @@ def test_without_kiwi_korean_becomes_pairs_with_one_note():
     with pytest.warns(KoreanNote, match="munjang\\[korean\\]"):
         assert morphemes("비가 온다") == ["비가", "온다"]
     assert morphemes("서울특별시 눈") == ["서울", "울특", "특별", "별시", "눈"]
-    assert best_analyser() == "bigrams"
+    assert choose_analyser() == "bigrams"
     with pytest.raises(MissingExtra):
         split_by("kiwi")
 

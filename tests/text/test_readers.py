@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from munjang.errors import InputError, MissingExtra, UsageError
 from munjang.limits import LIMITS
-from munjang.text.readers import format_of, read_rows, read_texts
-from munjang.text.rows import BadLines
+from munjang.text.readers import find_format, read_rows, read_texts
+from munjang.text.records import BadLines
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 
@@ -224,9 +224,9 @@ def test_other_encodings_can_be_named(write):
 
 
 def test_the_suffix_says_the_format():
-    assert [format_of(Path(name)) for name in ("a.TXT", "a.tsv.gz", "a.b.ndjson")] == ["txt", "tsv", "jsonl"]
+    assert [find_format(Path(name)) for name in ("a.TXT", "a.tsv.gz", "a.b.ndjson")] == ["txt", "tsv", "jsonl"]
     with pytest.raises(UsageError, match="no known format"):
-        format_of(Path("a.docx"))
+        find_format(Path("a.docx"))
 
 
 @pytest.mark.parametrize(("split", "rows"), [("train", 5_749), ("dev", 1_500), ("test", 1_379)])
@@ -267,3 +267,25 @@ def test_json_nested_too_deeply_is_refused_with_its_place(write):
 
 def test_a_blank_line_in_a_csv_file_is_no_row(write):
     assert values(write("a.csv", 'id,text\n\n1,"a\n\nb"\n \r\n2,c\n')) == [{"id": "1", "text": "a\n\nb"}, {"id": "2", "text": "c"}]
+
+
+@pytest.mark.parametrize(
+    ("format", "data", "message"),
+    [
+        ("csv", b"a,b,c,d\n1,2,3,4\n", "line 1: 4 columns, the limit is 3"),
+        ("csv", b'"a","b","c","d"\n', "line 1: more than 3 columns, the limit"),
+        ("tsv", b"a\tb\n1\t2\t3\t4\n", "line 2: 4 columns, the limit is 3"),
+        ("jsonl", b'{"a": 1, "b": 2, "c": 3, "d": 4}\n', "line 1: 4 keys, the limit is 3"),
+        ("json", b'[{"a": 1, "b": 2, "c": 3, "d": 4}]', "line 1: 4 keys, the limit is 3"),
+    ],
+)
+def test_more_columns_than_the_limit_are_refused(format, data, message):
+    with pytest.raises(InputError, match=message):
+        list(read_rows("-", format=format, stdin=io.BytesIO(data), limits=replace(LIMITS, max_columns=3)))
+
+
+def test_a_file_in_which_no_quote_is_closed_is_refused_before_it_is_read_again_and_again():
+    bad = BadLines()
+    with pytest.raises(InputError, match="as in many lines before\n  quotes are read as quotes"):
+        list(read_rows("-", format="csv", stdin=io.BytesIO(b'x","\n' * 20_000), bad=bad))
+    assert bad.count < 100

@@ -7,8 +7,7 @@ import struct
 import pytest
 
 from munjang.errors import FolderError
-from munjang.text.sentencepiece import Algorithm, Kind, Piece, parse_sentencepiece
-from munjang.text.sentencepiece_tokenizer import Spelling, Vocabulary, build
+from munjang.text.sentencepiece import Algorithm, Kind, Piece, Spelling, Vocabulary, build, parse_sentencepiece
 
 
 def varint(value: int) -> bytes:

@@ -9,8 +9,7 @@ import pytest
 from tests.text.test_tokenizer import CORPUS, ODD_TEXTS, sentencepiece_ids, train_sentencepiece, write_json
 
 from munjang.errors import FolderError
-from munjang.text.sentencepiece import Kind, Piece, parse_sentencepiece
-from munjang.text.sentencepiece_tokenizer import Spelling, build, file_order
+from munjang.text.sentencepiece import Kind, Piece, Spelling, build, order_as_in_file, parse_sentencepiece
 from munjang.text.tokenizer import load_tokenizer
 
 
@@ -36,7 +35,7 @@ def test_the_albert_family_keeps_no_comma_on_a_number(tmp_path):
     folder = tmp_path / "albert"
     train_sentencepiece(folder, "spiece.model", user_defined_symbols="[CLS],[SEP]", vocab_size=300)
     model = parse_sentencepiece((folder / "spiece.model").read_bytes(), where="spiece.model")
-    vocabulary = file_order(replace(model, pieces=(*model.pieces, Piece("▁1,", 0.0, Kind.NORMAL))))
+    vocabulary = order_as_in_file(replace(model, pieces=(*model.pieces, Piece("▁1,", 0.0, Kind.NORMAL))))
     plain, albert = (build(model, vocabulary, spelling=spelling, where="m") for spelling in (Spelling(), Spelling(plain_quotes=True)))
     assert plain.encode("1,000").tokens[0] == "▁1,"
     assert "▁1," not in albert.encode("1,000").tokens

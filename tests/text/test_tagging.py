@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from munjang.errors import MissingExtra, UsageError
-from munjang.text import kiwi, korean, tagging
-from munjang.text.kiwi import check_user_words, pieces
-from munjang.text.korean import KoreanNote
-from munjang.text.tagging import KiwiTagger, Morpheme, PlainTagger, tagger
+from munjang.text import korean, tagging
+from munjang.text.korean import KoreanNote, check_user_words, pieces
+from munjang.text.tagging import KiwiTagger, Morpheme, PlainTagger, choose_tagger
 from munjang.text.unicode import clean
 
 RAIN = "서울에 비가 내려 지하철이 멈췄다. GPT 모델도 쉬었다."
@@ -29,9 +28,9 @@ class Okt:
 @pytest.fixture
 def _no_kiwi(monkeypatch):
     monkeypatch.setattr(tagging, "kiwi_is_installed", lambda: False)
-    korean._note.cache_clear()
+    korean._warn_once.cache_clear()
     yield
-    korean._note.cache_clear()
+    korean._warn_once.cache_clear()
 
 
 def one(by, text: str) -> list[Morpheme]:
@@ -40,7 +39,7 @@ def one(by, text: str) -> list[Morpheme]:
 
 def test_kiwi_knows_every_place():
     pytest.importorskip("kiwipiepy")
-    found = one(tagger("kiwi"), RAIN)
+    found = one(choose_tagger("kiwi"), RAIN)
     nouns = [m.form for m in found if m.tag in ("NNG", "NNP", "SL")]
     assert nouns == ["서울", "비", "지하철", "GPT", "모델"]
     assert all(RAIN[m.start : m.end] == m.form for m in found if m.tag in ("NNG", "NNP", "SL"))
@@ -49,7 +48,7 @@ def test_kiwi_knows_every_place():
 def test_long_texts_keep_their_places():
     pytest.importorskip("kiwipiepy")
     text = "겨울 날씨가 춥다. " * 2_500
-    found = [m for m in one(tagger("kiwi"), text) if m.form == "날씨"]
+    found = [m for m in one(choose_tagger("kiwi"), text) if m.form == "날씨"]
     assert len(found) == 2_500
     assert all(text[m.start : m.end] == "날씨" for m in found)
 
@@ -57,14 +56,14 @@ def test_long_texts_keep_their_places():
 def test_user_words_stay_whole_and_do_not_change_the_shared_analyser():
     pytest.importorskip("kiwipiepy")
     text = "국민행복추진단이 모였다"
-    before = one(tagger("kiwi"), text)
-    assert one(tagger("kiwi", user_words=["국민행복추진단"]), text)[0].form == "국민행복추진단"
-    assert one(tagger("kiwi"), text) == before
+    before = one(choose_tagger("kiwi"), text)
+    assert one(choose_tagger("kiwi", user_words=["국민행복추진단"]), text)[0].form == "국민행복추진단"
+    assert one(choose_tagger("kiwi"), text) == before
 
 
 def test_several_threads_may_tag_at_once():
     pytest.importorskip("kiwipiepy")
-    by, found = tagger("kiwi"), []
+    by, found = choose_tagger("kiwi"), []
     expected = list(by.tag([RAIN] * 5))
     threads = [threading.Thread(target=lambda: found.append(list(by.tag([RAIN] * 5)))) for _ in range(3)]
     for thread in threads:
@@ -75,7 +74,7 @@ def test_several_threads_may_tag_at_once():
 
 
 def test_an_object_with_pos_is_plugged_in_and_places_are_found():
-    by = tagger(Okt())
+    by = choose_tagger(Okt())
     assert by.name == "pos:Okt"
     found = one(by, RAIN)
     assert [m.tag for m in found] == ["NNG", "JX", "NNG", "JX", "VV", "NNG", "JX"]
@@ -84,24 +83,24 @@ def test_an_object_with_pos_is_plugged_in_and_places_are_found():
 
 @pytest.mark.usefixtures("_no_kiwi")
 def test_without_kiwi_plain_rules_say_so_once():
-    by = tagger()
+    by = choose_tagger()
     assert by.name == "plain"
     with pytest.warns(KoreanNote, match="munjang\\[korean\\]"):
         assert [m.form for m in one(by, "서울에서 지하철을")] == ["서울", "에서", "지하철", "을"]
     assert one(by, "비가")
     with pytest.raises(MissingExtra, match="munjang\\[korean\\]"):
-        tagger("kiwi")
+        choose_tagger("kiwi")
 
 
 def test_an_unknown_analyser_and_an_empty_user_word_are_refused():
     with pytest.raises(UsageError, match="kiwi, plain"):
-        tagger("mecab")
+        choose_tagger("mecab")
     with pytest.raises(UsageError, match="1 to 100"):
         check_user_words(["  "])
 
 
 def test_other_scripts_and_empty_texts_need_no_analyser():
-    for by in (KiwiTagger(), PlainTagger(), tagger(Okt())):
+    for by in (KiwiTagger(), PlainTagger(), choose_tagger(Okt())):
         assert list(by.tag(["", "two words", "42"])) == [
             [],
             [Morpheme("two", "SL", 0, 3), Morpheme("words", "SL", 4, 9)],
@@ -123,7 +122,7 @@ def test_plain_places_lie_in_the_text_and_ascend(text):
 def test_nfd_is_tagged_like_nfc(name):
     if name == "kiwi":
         pytest.importorskip("kiwipiepy")
-    by = tagger(name)
+    by = choose_tagger(name)
     assert one(by, unicodedata.normalize("NFD", RAIN)) == one(by, RAIN)
     assert by.sentences(unicodedata.normalize("NFD", RAIN)) == by.sentences(RAIN)
     assert len(by.sentences(RAIN)) == 2
@@ -136,6 +135,6 @@ def test_pieces_put_together_are_the_text(text, longest):
 
 
 def test_without_kiwi_its_sentences_name_the_extra(monkeypatch):
-    monkeypatch.setattr(kiwi, "kiwi_is_installed", lambda: False)
+    monkeypatch.setattr(korean, "kiwi_is_installed", lambda: False)
     with pytest.raises(MissingExtra, match=r"splitting Korean into morphemes needs the extra 'korean'.*\n.*install 'munjang\[korean\]'"):
-        kiwi.kiwi_sentences("비가 온다. 눈이 온다.", user_words=("문장임베딩도서관",))
+        korean.split_sentences_with_kiwi("비가 온다. 눈이 온다.", user_words=("문장임베딩도서관",))

@@ -60,7 +60,8 @@ def recipe_values() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def tiny_tokenizer() -> Any:
-    from munjang.train.scratch import ScratchRecipe, make_tokenizer
+    from munjang.train.build import make_tokenizer
+    from munjang.train.recipe import ScratchRecipe
 
     texts = [text for a, b, _ in sentence_pairs(60) for text in (a, b)]
     return make_tokenizer(ScratchRecipe(vocabulary=200), texts, max_length=64)

@@ -8,8 +8,7 @@ import pytest
 from munjang.errors import UsageError
 from munjang.train.ablate import AblationPlan, run_ablation
 from munjang.train.examples import DataSource
-from munjang.train.recipe import ModelRecipe
-from munjang.train.scratch import ScratchRecipe
+from munjang.train.recipe import ModelRecipe, ScratchRecipe
 
 SMALL = ModelRecipe(scratch=ScratchRecipe(vocabulary=150, layers=1, width=16, heads=2, inner=16, positions=64))
 
@@ -29,7 +28,7 @@ def test_every_cell_is_run_over_the_seeds_and_written(pairs_file: Path) -> None:
         stage={"steps": 2, "batch_size": 8},
         concatenations=(("u", "v"), ("u", "v", "|u-v|")),
     )
-    table = run_ablation(plan, said=heard.append)
+    table = run_ablation(plan, show=heard.append)
     assert len(table.rows) == 3 * 2 + 2 == len(heard)
     assert all(len(row.scores) == 2 for row in table.rows)
     # mean pooling with the default concatenation is one training, shown in both halves
@@ -53,5 +52,5 @@ def test_nobody_has_to_listen(pairs_file: Path) -> None:
     scored = DataSource(str(pairs_file), label_range=(0, 5))
     plan = AblationPlan(model=SMALL, test=scored, sts=scored, seeds=1, stage={"steps": 1, "batch_size": 8}, poolings=("mean",))
     heard: list[str] = []
-    assert run_ablation(plan).rows == run_ablation(plan, said=heard.append).rows
+    assert run_ablation(plan).rows == run_ablation(plan, show=heard.append).rows
     assert len(heard) == 1

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from munjang.train.bm25 import Bm25, pieces_of
+from munjang.train.augment import Bm25, split_pieces
 
 TEXTS = st.lists(st.lists(st.sampled_from("rain sun snow 비가 와요 눈이 the".split()), max_size=8).map(" ".join), min_size=1, max_size=12)  # noqa: SIM905
 
 
 def by_the_formula(texts: list[str], query: str, k1: float = 1.2, b: float = 0.75) -> list[float]:
-    documents = [pieces_of(text) for text in texts]
+    documents = [split_pieces(text) for text in texts]
     mean = sum(map(len, documents)) / len(documents)
     made = []
     for document in documents:
         score = 0.0
-        for piece in pieces_of(query):
+        for piece in split_pieces(query):
             n = sum(piece in other for other in documents)
             f = document.count(piece)
             if f:

@@ -12,8 +12,8 @@ import transformers
 from tests.conftest import quiet, randomise, write_tokenizer
 
 from munjang.text.tokenizer import load_tokenizer
-from munjang.train.compact import CompactEmbedding
-from munjang.train.cross import TrainableCrossEncoder
+from munjang.train.cross_encoder import TrainableCrossEncoder
+from munjang.train.encoder import CompactEmbedding
 
 PAIRS = [("the rain", "비가 많이 온다"), ("cat", "a dog was on the train and the book of winter"), ("snow is in winter", "")]
 

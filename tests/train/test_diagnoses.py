@@ -17,19 +17,19 @@ from munjang.train.diagnoses import (
     LEAST_STEPS,
     Diagnosis,
     Guessing,
-    class_answers,
+    describe_classes,
+    describe_scores,
     diagnose,
     diagnose_answers,
     diagnose_dev,
     diagnose_loss,
-    score_answers,
+    find_guessing_loss,
 )
-from munjang.train.finish import TrainResult
-from munjang.train.guessing import guessing_of
 from munjang.train.log import Answers, DevEntry, StepEntry, TrainingLog
 from munjang.train.progress import StepNews
 from munjang.train.recipe import make_recipe
-from munjang.train.report import Spread, training_report
+from munjang.train.report import Spread, make_report
+from munjang.train.save_and_report import TrainResult
 
 LN3 = Guessing(math.log(3), formula=" = ln 3")
 LABELS = [0.0, 0.25, 0.5, 0.75, 1.0] * 20
@@ -41,7 +41,7 @@ def evaluations(*scores: float, rows: int = 1_500, first: int = 0) -> list[DevEn
 
 
 def test_scores_that_hardly_differ_while_the_labels_do_are_one_answer() -> None:
-    found = diagnose_answers(score_answers([0.5 + label / 1000 for label in LABELS], LABELS, kind="score"), 0)
+    found = diagnose_answers(describe_scores([0.5 + label / 1000 for label in LABELS], LABELS, kind="score"), 0)
     assert found is not None
     assert found.kind == "constant_score"
     assert "0.501" in str(found)
@@ -51,12 +51,12 @@ def test_scores_that_hardly_differ_while_the_labels_do_are_one_answer() -> None:
 @pytest.mark.parametrize(
     "answers",
     [
-        score_answers([0.45 + label / 10 for label in LABELS], LABELS, kind="score"),  # timid, but ordered
-        score_answers([0.93 + label / 50 for label in LABELS], LABELS, kind="cosine"),  # as near as a plain BERT's cosines
-        score_answers([0.5] * 100, [1.0] * 100, kind="score"),  # the labels do not differ either
-        score_answers([0.5] * 8, LABELS[:8], kind="score"),  # too few rows to tell
-        class_answers(["a"] * 98 + ["b"] * 2, ["a"] * 50 + ["b"] * 50),
-        class_answers(["a"] * 100, ["a"] * 97 + ["b"] * 3),  # rightly nearly all of one class
+        describe_scores([0.45 + label / 10 for label in LABELS], LABELS, kind="score"),  # timid, but ordered
+        describe_scores([0.93 + label / 50 for label in LABELS], LABELS, kind="cosine"),  # as near as a plain BERT's cosines
+        describe_scores([0.5] * 100, [1.0] * 100, kind="score"),  # the labels do not differ either
+        describe_scores([0.5] * 8, LABELS[:8], kind="score"),  # too few rows to tell
+        describe_classes(["a"] * 98 + ["b"] * 2, ["a"] * 50 + ["b"] * 50),
+        describe_classes(["a"] * 100, ["a"] * 97 + ["b"] * 3),  # rightly nearly all of one class
     ],
 )
 def test_answers_that_differ_or_need_not_are_fine(answers: Answers) -> None:
@@ -64,7 +64,7 @@ def test_answers_that_differ_or_need_not_are_fine(answers: Answers) -> None:
 
 
 def test_one_class_for_all_rows_is_one_answer() -> None:
-    found = diagnose_answers(class_answers(["neutral"] * 100, ["neutral", "yes", "no", "no"] * 25), 0)
+    found = diagnose_answers(describe_classes(["neutral"] * 100, ["neutral", "yes", "no", "no"] * 25), 0)
     assert found is not None
     assert found.kind == "constant_class"
     assert "100.0% of the pairs get the same answer, neutral, which is right for 25.0% of them" in str(found)
@@ -140,7 +140,7 @@ class Heard:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def said(self, line: str) -> None:
+    def show_message(self, line: str) -> None:
         self.lines.append(line)
 
     def step(self, news: StepNews) -> None:
@@ -228,7 +228,7 @@ def test_a_healthy_training_is_not_warned_of(cross_values: dict[str, Any], tmp_p
 
 def test_what_guessing_costs_follows_from_objective_and_labels(recipe_values: dict[str, Any], pairs_file: Path) -> None:
     from munjang.train.build import build_encoder
-    from munjang.train.stage import prepare_stage
+    from munjang.train.sentence_task import prepare_stage
 
     folder = pairs_file.parent
     classes = write_rows(folder / "nli.jsonl", [{"a": a, "b": b, "label": "yn"[n % 2]} for n, (a, b, _) in enumerate(sentence_pairs(64))])
@@ -237,7 +237,7 @@ def test_what_guessing_costs_follows_from_objective_and_labels(recipe_values: di
         values = json.loads(json.dumps(recipe_values))
         values["stage"][0] |= stage
         recipe = make_recipe(values, folder=folder)
-        return guessing_of(prepare_stage(recipe.stages[0], build_encoder(recipe), number=0, seed=7))
+        return find_guessing_loss(prepare_stage(recipe.stages[0], build_encoder(recipe), number=0, seed=7))
 
     found = guessing(objective="classification", data=[classes])
     assert found is not None
@@ -262,7 +262,7 @@ def test_what_guessing_costs_follows_from_objective_and_labels(recipe_values: di
     ids=lambda found: found.kind,
 )
 def test_a_korean_report_says_it_in_korean(found: Diagnosis) -> None:
-    page = training_report(TrainingLog(), Spread((), (), ()), title="보고서", said=[], facts=[], diagnoses=[found], language="ko")
+    page = make_report(TrainingLog(), Spread((), (), ()), title="보고서", messages=[], facts=[], diagnoses=[found], language="ko")
     assert english_words(page, frozenset({"munjang", "lint", "ln", "spearman"})) == []
-    assert found.in_words("ko") in visible(page)
-    assert str(found) == found.in_words("en")
+    assert found.to_text("ko") in visible(page)
+    assert str(found) == found.to_text("en")

@@ -20,7 +20,7 @@ def test_a_snapshot_comes_back_exactly(tmp_path: Path) -> None:
     made = _snapshot(4)
     kept = Checkpoints(tmp_path)
     kept.save(made)
-    found = kept.latest()
+    found = kept.load_latest()
     assert found is not None
     assert found.position == made.position
     assert found.log == made.log
@@ -59,4 +59,4 @@ def test_a_changed_byte_is_noticed(tmp_path: Path, name: str) -> None:
     content[len(content) // 2] ^= 0xFF
     path.write_bytes(content)
     with pytest.raises(DamagedFile):
-        kept.latest()
+        kept.load_latest()

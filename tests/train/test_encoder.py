@@ -22,18 +22,16 @@ from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.train import processes, train
 from munjang.train.build import build_encoder
 from munjang.train.checkpoint import Checkpoints
-from munjang.train.cross_load import CrossOptions, fresh_cross_model, load_cross_encoder
 from munjang.train.durable import write_folder
-from munjang.train.encoder import _by_tokens
+from munjang.train.encoder import _plan_batches
 from munjang.train.examples import DataSource
-from munjang.train.finish import save_encoder
-from munjang.train.layers import keep_layers
-from munjang.train.load_folder import load_encoder, positions_of
+from munjang.train.load_folder import CrossOptions, count_positions, keep_layers, load_cross_encoder, load_encoder, make_cross_model
 from munjang.train.optimizer import freeze, make_optimizer
 from munjang.train.packed_parts import find_parts
 from munjang.train.packing import pack
 from munjang.train.recipe import StageRecipe, make_recipe
-from munjang.train.sampling import _without_duplicates
+from munjang.train.sampling import _avoid_duplicates
+from munjang.train.sentence_task import save_encoder
 
 DATA = (DataSource("data.tsv"),)
 SHORT = TEXTS[:4]
@@ -66,9 +64,9 @@ def test_static_word_vectors_are_not_trained(tmp_path: Path) -> None:
 
 
 def test_a_model_without_a_table_of_positions_has_room_for_any_text() -> None:
-    assert positions_of(SimpleNamespace(config=SimpleNamespace(model_type="t5"))) == 2**31
+    assert count_positions(SimpleNamespace(config=SimpleNamespace(model_type="t5"))) == 2**31
     config = SimpleNamespace(model_type="roberta", max_position_embeddings=514, pad_token_id=1)
-    assert positions_of(SimpleNamespace(config=config)) == 512
+    assert count_positions(SimpleNamespace(config=config)) == 512
 
 
 def test_layers_are_chosen_only_where_they_can_be_found() -> None:
@@ -92,7 +90,7 @@ def test_no_texts_give_no_rows_and_the_fingerprint_follows_the_weights(tiny_bert
 
 @given(st.lists(st.lists(st.just(1), min_size=1, max_size=9), max_size=30), st.integers(1, 20))
 def test_batches_keep_to_their_tokens_and_lose_no_text(ids: list[list[int]], budget: int) -> None:
-    batches = list(_by_tokens(ids, budget))
+    batches = list(_plan_batches(ids, budget))
     assert sorted(index for batch in batches for index in batch) == list(range(len(ids)))
     assert all(len(batch) == 1 or sum(len(ids[index]) for index in batch) <= budget for batch in batches)
 
@@ -129,7 +127,7 @@ def test_packed_texts_move_to_another_device_whole() -> None:
 
 def test_rows_that_waited_fill_a_batch_and_no_more() -> None:
     keys = [{1, 2, 3}, {1}, {2}, {3}]
-    assert list(_without_duplicates([0, 1, 2, 3], keys, 2)) == [[0], [1, 2], [3]]
+    assert list(_avoid_duplicates([0, 1, 2, 3], keys, 2)) == [[0], [1, 2], [3]]
 
 
 def test_bf16_is_refused_where_the_machine_would_imitate_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +151,7 @@ def test_weights_that_do_not_fit_a_head_are_refused(tiny_bert_folder: Path) -> N
     backbone: Any = load_encoder(tiny_bert_folder).backbone
     backbone.register_parameter("stray", torch.nn.Parameter(torch.zeros(1)))
     with pytest.raises(FolderError, match=r"the encoder's weights do not fit \w+: \['stray'"):
-        fresh_cross_model(backbone, ["LABEL_0"], CrossOptions(head="own"))
+        make_cross_model(backbone, ["LABEL_0"], CrossOptions(head="own"))
 
 
 def test_a_dense_layer_alone_leaves_lengths_as_they_are(pairs_file: Path, recipe_values: dict[str, Any]) -> None:
@@ -182,8 +180,8 @@ def test_weight_decay_reaches_pieces_that_the_data_does_not_hold(
 
 
 def test_where_there_is_no_snapshot_there_is_none_and_lost_weights_are_named(tmp_path: Path) -> None:
-    assert Checkpoints(tmp_path / "nowhere").latest() is None
-    assert Checkpoints(tmp_path).latest() is None
+    assert Checkpoints(tmp_path / "nowhere").load_latest() is None
+    assert Checkpoints(tmp_path).load_latest() is None
     with pytest.raises(DamagedFile, match=r"best-00-00000004\.safetensors: missing, expected the weights of the best evaluation"):
         Checkpoints(tmp_path).load_best(0, 4)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from munjang.train.durable import sha256_of
+from munjang.train.durable import hash_file
 from munjang.train.interrupt import catch_stop
 
 RECIPE = """
@@ -41,7 +41,7 @@ dev = {{ path = "pairs.tsv", label_range = [0, 5] }}
 RUN = """
 import json, os, sys
 from munjang.cli.main import run
-from munjang.train.step import Stepper
+from munjang.train.stage_run import Stepper
 from munjang.train.dev import DevSet
 arguments, kind, count, number = json.loads(sys.argv[1])
 seen = 0
@@ -80,19 +80,19 @@ def test_interrupted_and_resumed_it_ends_the_same(pairs_file: Path) -> None:
     first = command(["train", "broken.toml"], folder, "step", 7, signal.SIGINT)
     assert first.returncode == 130, first.stderr
     assert "interrupted after step 7 of 12 of stage 1; a checkpoint is in broken/training/checkpoints" in first.stderr
-    assert first.stderr.endswith("  go on with: munjang train broken.toml --resume\n")
+    assert first.stderr.endswith("  resume with: munjang train broken.toml --resume\n")
     again = shlex.split(first.stderr.splitlines()[-1].split(": munjang ")[1])
     # the third evaluation of the second run is the one before the second stage
     second = command(again, folder, "dev", 3, signal.SIGTERM)
     assert second.returncode == 143, second.stderr
     assert "goes on from the checkpoint after step 7 of stage 1" in second.stderr
     assert "interrupted after step 0 of 6 of second" in second.stderr
-    assert second.stderr.endswith("  go on with: munjang train broken.toml --resume\n")
+    assert second.stderr.endswith("  resume with: munjang train broken.toml --resume\n")
     last = command(again, folder)
     assert last.returncode == 0, last.stderr
     assert "goes on from the checkpoint before the first step of second" in last.stderr
     for name in ("model.safetensors", "training/log.jsonl", "tokenizer.json"):
-        assert sha256_of(folder / "whole" / name) == sha256_of(folder / "broken" / name), name
+        assert hash_file(folder / "whole" / name) == hash_file(folder / "broken" / name), name
     done = command(again, folder)
     assert "broken: every step was done, the model is saved again" in done.stderr
 

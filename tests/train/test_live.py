@@ -17,7 +17,7 @@ def listened(monkeypatch: pytest.MonkeyPatch, *, is_one: bool) -> str:
     terminal = Terminal(is_one=is_one)
     monkeypatch.setattr(sys, "stderr", terminal)
     with Live() as live:
-        live.said("regression learns from pairs.tsv [96 rows]")
+        live.show_message("regression learns from pairs.tsv [96 rows]")
         live.step(StepNews("first", 1, 2, 0.51234, None, 20.4, 65))
         live.step(StepNews("first", 2, 2, 0.4, 0.75, 21.0, 0))
         live.step(StepNews("second", 1, 9, 0.3, 0.5, 21.0, 3725))
@@ -52,6 +52,6 @@ def test_a_file_gets_a_line_every_half_minute_and_at_evaluations(capsys: pytest.
 
 def test_only_steps_are_shown_where_trainings_follow_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     live = StepsOnly()
-    live.said("the same of every run")
+    live.show_message("the same of every run")
     live.step(StepNews("seed 1", 2, 2, 0.5, None, 12.0, 0.0))
     assert capsys.readouterr().err == "seed 1: step 2 of 2, loss 0.5000, 12 pairs/s, 0:00 left\n"

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from munjang.data.rows import TextPair, Triplet
 from munjang.errors import InputError, UsageError
-from munjang.evaluate.datasets.rows import TextPair, Triplet
 from munjang.train.mine import MineOptions, mine_negatives, write_triplets
 from munjang.types import Vectors
 

@@ -6,20 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.train.test_cross import cross_folder, stage_loss, write_rows
+from tests.train.test_cross_encoder import cross_folder, stage_loss, write_rows
 
+from munjang.data.parallel import read_parallel_pairs
+from munjang.data.plain_text import read_plain_texts
 from munjang.errors import InputError, UsageError
 from munjang.train.ablate import AblationPlan
-from munjang.train.distill.plan import DistillOptions, StudentOptions
-from munjang.train.distill.run import run_distillation
-from munjang.train.distill.teacher import TeacherRecipe
+from munjang.train.distill.run import DistillOptions, run_distillation
 from munjang.train.examples import DataSource, read_examples
 from munjang.train.load_folder import load_encoder
 from munjang.train.mine import mine_negatives
-from munjang.train.parallel import read_parallel_pairs
-from munjang.train.plain_text import read_plain_texts
-from munjang.train.recipe import ModelRecipe, StageRecipe, make_recipe
-from munjang.train.stage import prepare_stage
+from munjang.train.recipe import ModelRecipe, StageRecipe, TeacherRecipe, make_recipe
+from munjang.train.sentence_task import prepare_stage
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +103,7 @@ def test_files_of_one_kind_share_an_objective_and_old_epochs_come_back_the_same(
     recipe = StageRecipe(data=tuple(DataSource(path, kind="pairs") for path in paths), objective="in_batch", batch_size=3)
     stage = prepare_stage(recipe, load_encoder(tiny_bert_folder), number=0, seed=1)
     assert len(stage.objectives) == 1
-    assert any(line.endswith("b.tsv: 6 rows, as above") for line in stage.said)
+    assert any(line.endswith("b.tsv: 6 rows, as above") for line in stage.messages)
     first = stage.epoch(0)
     assert len({str(stage.epoch(number)) for number in range(70)}) > 1
     assert len(stage._epochs) < 70, "a long training does not hold every epoch's plan"
@@ -139,7 +137,7 @@ def test_spearman_needs_scores(tiny_bert_folder: Path, tmp_path: Path) -> None:
     pairs = write_rows(tmp_path / "pairs.tsv", ("en", "ko"), [("the rain", "비"), ("the snow", "눈")])
     options = DistillOptions(
         teacher=TeacherRecipe(str(tiny_bert_folder)),
-        student=StudentOptions(str(tiny_bert_folder)),
+        student=ModelRecipe(str(tiny_bert_folder), dropout=0.0, prompts=False),
         output=str(tmp_path / "out"),
         data=(DataSource(pairs, kind="parallel"),),
         dev_sts=(DataSource(pairs, kind="pairs", texts=("en", "ko")),),

@@ -16,14 +16,14 @@ import pytest
 
 from munjang.errors import UsageError
 from munjang.train import train
-from munjang.train.durable import sha256_of
+from munjang.train.durable import hash_file
 from munjang.train.recipe import make_recipe
 
 RUN = """
 import json, os, signal, sys
 from munjang.train import train
 from munjang.train.recipe import make_recipe
-from munjang.train.step import Stepper
+from munjang.train.stage_run import Stepper
 values, folder, resume, point, count = json.loads(sys.argv[1])
 from pathlib import Path
 seen = 0
@@ -78,10 +78,10 @@ def test_killed_anywhere_and_resumed_it_ends_the_same(pairs_file: Path, recipe_v
     assert _child(values, folder, True, "step", 11) == -signal.SIGKILL
     assert _child(values, folder, True, "step", 10_000) == 0
     for name in ("model.safetensors", "training/log.jsonl", "tokenizer.json"):
-        assert sha256_of(folder / "whole" / name) == sha256_of(folder / "broken" / name), name
+        assert hash_file(folder / "whole" / name) == hash_file(folder / "broken" / name), name
     # a finished run can be resumed too: nothing is left to do, and nothing changes
     train(make_recipe(values, folder=folder), resume=True)
-    assert sha256_of(folder / "whole" / "model.safetensors") == sha256_of(folder / "broken" / "model.safetensors")
+    assert hash_file(folder / "whole" / "model.safetensors") == hash_file(folder / "broken" / "model.safetensors")
 
 
 def test_a_resume_with_other_data_is_refused(pairs_file: Path, recipe_values: dict[str, Any]) -> None:
@@ -105,7 +105,7 @@ def test_ten_random_kills_in_two_hundred_steps(pairs_file: Path, recipe_values: 
         _wait_for_steps(child, 199, folder)
         pace = (time.monotonic() - at) / 199
         child.communicate()
-    expected = {name: sha256_of(folder / "whole" / name) for name in ("model.safetensors", "training/log.jsonl")}
+    expected = {name: hash_file(folder / "whole" / name) for name in ("model.safetensors", "training/log.jsonl")}
     values["output"] = "broken"
     checkpoints = folder / "broken" / "training" / "checkpoints"
     writing = 0
@@ -122,7 +122,7 @@ def test_ten_random_kills_in_two_hundred_steps(pairs_file: Path, recipe_values: 
     print(f"{1000 * pace:.0f} ms a step; {writing} of 10 kills hit a checkpoint being written; newest checkpoint after each: {reached}")
     train(make_recipe(values, folder=folder), resume=True)
     for name, checksum in expected.items():
-        assert sha256_of(folder / "broken" / name) == checksum, name
+        assert hash_file(folder / "broken" / name) == checksum, name
 
 
 def _started(values: dict[str, Any], folder: Path, resume: bool) -> subprocess.Popen[bytes]:

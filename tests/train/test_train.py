@@ -59,7 +59,7 @@ def test_an_objective_is_chosen_and_said(pairs_file: Path, recipe_values: dict[s
     values = recipe_values | {"output": "chosen"}
     del values["stage"][0]["objective"]
     result = train(make_recipe(values, folder=pairs_file.parent))
-    assert any("CoSENT" in line and "chosen" in line for line in result.said)
+    assert any("CoSENT" in line and "chosen" in line for line in result.messages)
     assert recipe.stages[0].objective == "regression"
 
 
@@ -138,7 +138,7 @@ def test_progress_hears_of_every_step(pairs_file: Path, recipe_values: dict[str,
     heard: list[StepNews] = []
 
     class Listener:
-        def said(self, line: str) -> None:
+        def show_message(self, line: str) -> None:
             pass
 
         def step(self, news: StepNews) -> None:

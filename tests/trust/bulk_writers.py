@@ -23,14 +23,14 @@ def described(source: Path, model: Any) -> Any:
 
 def do_job(job: Any, output: Path, model: Any) -> None:
     """Do what `munjang bulk --resume` does, without processes of its own."""
-    from munjang.bulk.manifest import begin, finish, open_receipts, read_papers, refuse_changes
+    from munjang.bulk.manifest import begin, finish, open_receipts, read_manifest, refuse_changes
     from munjang.bulk.plan import plan_shards
     from munjang.bulk.shard import encode_shard
     from munjang.bulk.storage import open_storage
 
     storage = open_storage(str(output), create=True)
     storage.clear_partial()
-    papers = read_papers(storage)
+    papers = read_manifest(storage)
     if papers is None:
         papers = begin(storage, job, plan_shards(job.inputs, job.settings))
     refuse_changes(papers.job, job, where=storage.place)

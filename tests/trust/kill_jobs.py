@@ -166,7 +166,7 @@ class TrainingJob:
         from tests.train.conftest import sentence_pairs
         from transformers import AutoModel, BertModel, PreTrainedTokenizerFast  # noqa: F401
 
-        import munjang.train.finish  # noqa: F401
+        import munjang.train.save_and_report  # noqa: F401
 
         torch.set_num_threads(1)
         lines = ["sentence1\tsentence2\tscore", *(f"{a}\t{b}\t{score}" for a, b, score in sentence_pairs(96))]
@@ -196,13 +196,13 @@ class TrainingJob:
         say(end="training")
 
     def check(self, lines: list[dict[str, Any]]) -> str | None:
-        from munjang.train.durable import sha256_of
+        from munjang.train.durable import hash_file
 
         if not lines:
             return None
         place = self.folder / f"out-{self.round}"
         self.round += 1
-        found = [sha256_of(place / name) for name in ("model.safetensors", "training/log.jsonl", "tokenizer.json")]
+        found = [hash_file(place / name) for name in ("model.safetensors", "training/log.jsonl", "tokenizer.json")]
         self.clean = self.clean or found
         return None if found == self.clean else "weights or log differ from an undisturbed run"
 

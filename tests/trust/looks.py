@@ -50,7 +50,7 @@ def look_checkpoint(folder: Path) -> str:
     from munjang.train.checkpoint import Checkpoints
 
     kept = Checkpoints(folder)
-    found = kept.latest()
+    found = kept.load_latest()
     if found is None:
         return ABSENT
     tensors = [found.model["encoder.w"], found.optimizer["m"], kept.load_best(0, found.position.best_step or 0)["w"]]
@@ -58,9 +58,9 @@ def look_checkpoint(folder: Path) -> str:
 
 
 def look_graph(folder: Path) -> str:
-    from munjang.engine.cache import cache_key, load_graph
+    from munjang.engine.session import load_graph, make_cache_key
 
-    found = load_graph(cache_key(*KEY_PARTS), home=folder)
+    found = load_graph(make_cache_key(*KEY_PARTS), home=folder)
     return ABSENT if found is None else digest(found.model, found.facts, found.weights["w"], found.weights["s"])
 
 

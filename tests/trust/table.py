@@ -67,7 +67,7 @@ def _topics():
     from tests.analyze.topics.conftest import made
 
     from munjang.analyze.topics.fitting import fit_topics
-    from munjang.text.tagging import tagger
+    from munjang.text.tagging import choose_tagger
 
     collection = made(12)
-    return fit_topics(collection.texts, vectors=collection.vectors, by=tagger("plain"))
+    return fit_topics(collection.texts, vectors=collection.vectors, by=choose_tagger("plain"))

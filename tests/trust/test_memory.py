@@ -12,7 +12,7 @@ from tests.serve.conftest import LIMITS, running
 from tests.trust.sizes import sized
 
 from munjang import Library, SentenceEncoder
-from munjang.serve.settings import Settings
+from munjang.serve.settings import ServerSettings
 
 psutil = pytest.importorskip("psutil", reason="it reads the memory of a process")
 
@@ -30,7 +30,7 @@ def test_mixed_work_does_not_grow(tiny_bert_folder, tmp_path, figures):
     model, chance, rows = SentenceEncoder.load(tiny_bert_folder), random.Random(1), []
     seconds = sized("seconds of mixed work", "slow")
     started, me = time.monotonic(), psutil.Process()
-    with Library.open(tmp_path / "a.db", model, analyser="bigrams") as library, running(Settings(limits=LIMITS), model) as server:
+    with Library.open(tmp_path / "a.db", model, analyser="bigrams") as library, running(ServerSettings(limits=LIMITS), model) as server:
         rounds = 0
         while (passed := time.monotonic() - started) < seconds:
             _one_round(model, library, server, chance)

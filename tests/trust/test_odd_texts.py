@@ -14,7 +14,7 @@ from tests.trust import odd_child
 from tests.trust.odd_texts import ODD_TEXTS, SPECIAL
 
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.serve.settings import Settings
+from munjang.serve.settings import ServerSettings
 
 SECONDS = 30
 """Of a processor, for one text through all of Python's doors."""
@@ -79,7 +79,7 @@ def test_the_command_line_gives_the_same(by_python, munjang, tiny_bert_folder, t
 
 def test_http_gives_the_same(by_python, model, figures):
     bad = {}
-    with running(Settings(limits=LIMITS), model) as server:
+    with running(ServerSettings(limits=LIMITS), model) as server:
         for name, text in ODD_TEXTS.items():
             sent = json.dumps({"input": [text], "model": "any"}).encode()
             answer = server.post("/v1/embeddings", sent)

@@ -68,11 +68,11 @@ def checkpoint_writer() -> Writer:
 
 
 def graph_writer() -> Writer:
-    from munjang.engine.cache import CachedGraph, cache_key, store_graph
+    from munjang.engine.session import CachedGraph, make_cache_key, store_graph
 
     def store(folder: Path, number: int) -> None:
         weights = {"w": np.full((64, 32), number, np.int8), "s": np.full(64, number / 7, np.float32)}
-        store_graph(cache_key(*KEY_PARTS), CachedGraph(b"graph" * 100, weights, {"layers": number}), home=folder)
+        store_graph(make_cache_key(*KEY_PARTS), CachedGraph(b"graph" * 100, weights, {"layers": number}), home=folder)
 
     return twice(store, looks.look_graph, acknowledges=False, full_disk_is_an_error=False, also=frozenset({ABSENT}))
 
@@ -88,18 +88,18 @@ def library_cache_writer() -> Writer:
 
 
 def teacher_writer() -> Writer:
-    from munjang.train.distill.cache import kept_array
+    from munjang.train.distill.cache import store_array
 
     def store(folder: Path, number: int) -> None:
-        kept_array(folder / "block.npy", lambda: np.full((200, 8), number / 3, np.float32))
+        store_array(folder / "block.npy", lambda: np.full((200, 8), number / 3, np.float32))
 
     return twice(store, looks.look_teacher, also=frozenset({ABSENT}))
 
 
 def file_writer() -> Writer:
-    from munjang.whole_file import write_whole
+    from munjang.atomic import atomic_write
 
-    return twice(lambda folder, number: write_whole(folder / "vectors.npy", bytes([number]) * 3_000), looks.look_file)
+    return twice(lambda folder, number: atomic_write(folder / "vectors.npy", bytes([number]) * 3_000), looks.look_file)
 
 
 def topics_writer(model: Any) -> Writer:
@@ -116,8 +116,8 @@ def first_topics_writer(model: Any) -> Writer:
 
 def claim_writer(source: Path) -> Writer:
     """The writer of what a training begins with: whose its output is, and the tokenizer of its data."""
-    from munjang.train.build import build
-    from munjang.train.claim import claim_output
+    from munjang.train.build import build_encoder
+    from munjang.train.loop import claim_output
     from munjang.train.processes import Processes
     from munjang.train.recipe import make_recipe
 
@@ -131,7 +131,7 @@ def claim_writer(source: Path) -> Writer:
         recipe = make_recipe({"output": "out", "model": {"scratch": scratch}, "stage": [stage]}, folder=folder)
         # as `--resume` does, and a plain start after it was refused would
         claim_output(recipe, folder / "out/training", processes=Processes(), resume=True)
-        build(recipe, keep=folder / "out/training")
+        build_encoder(recipe, keep=folder / "out/training")
 
     return Writer(lambda folder: None, begin, looks.look_claim)
 

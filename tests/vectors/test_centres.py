@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from munjang.vectors.centres import find_centres, nearest_centre
+from munjang.vectors.centres import find_centres, find_nearest_centre
 from munjang.vectors.similarity import normalize
 
 
@@ -22,7 +22,7 @@ def test_centres_have_unit_length_and_the_same_seed_gives_the_same() -> None:
 def test_each_row_goes_to_the_centre_with_the_largest_cosine() -> None:
     rows = clustered(5000, 8, 1)
     centres = find_centres(rows, 30)
-    assert np.array_equal(nearest_centre(rows, centres), (rows @ centres.T).argmax(axis=1))
+    assert np.array_equal(find_nearest_centre(rows, centres), (rows @ centres.T).argmax(axis=1))
 
 
 def test_they_explain_the_rows_about_as_well_as_scikit_learns() -> None:

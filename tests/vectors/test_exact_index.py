@@ -10,16 +10,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from munjang.errors import InputError, UsageError
-from munjang.vectors import coarse, exact_index, int8_product, sifting
-from munjang.vectors.best import LARGEST_INDEX
+from munjang.vectors import coarse, exact_index
 from munjang.vectors.exact_index import ExactIndex
-from munjang.vectors.similarity import prepared, similarity
-from munjang.vectors.topk import top_k
+from munjang.vectors.similarity import prepare_rows, similarity
+from munjang.vectors.topk import LARGEST_INDEX, top_k
 
 
 @pytest.fixture(autouse=True)
 def small_corpora_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not int8_product.available():
+    if not coarse.is_available():
         pytest.skip("this processor has no exact integer product, so there is no first pass to test")
     monkeypatch.setattr(exact_index, "SMALLEST", 1)
 
@@ -74,10 +73,10 @@ def test_whole_numbers_give_the_very_same_indices(seed: int, rows: int, d: int, 
 def test_no_pair_scores_beyond_its_bound(seed: int, d: int, tail: float, shift: float) -> None:
     random = np.random.default_rng(seed)
     corpus = (random.standard_t(tail, (300, d)) + shift).astype(np.float32)
-    queries = prepared(random.standard_normal((7, d)).astype(np.float32), "dot")
-    rows = coarse.coarse_rows(corpus, "dot")
-    asked = coarse.coarse_queries(queries, rows.steps)
-    products = int8_product.product_with(asked.bytes_DN)(rows.bytes_MD)
+    queries = prepare_rows(random.standard_normal((7, d)).astype(np.float32), "dot")
+    rows = coarse.round_rows(corpus, "dot")
+    asked = coarse.round_queries(queries, rows.steps)
+    products = coarse.make_product(asked.bytes_DN)(rows.bytes_MD)
     row, query = (places.reshape(-1) for places in np.indices(products.shape))
     exact = (queries.astype(np.float64) @ corpus.T.astype(np.float64))[query, row]
     assert (asked.at_most(products.reshape(-1), query, row, rows) >= exact).all()
@@ -96,19 +95,19 @@ WHOLE_NUMBERS = {
 
 def small_blocks(patch: pytest.MonkeyPatch, *, crowded: float, rounding: float = 1) -> list[int]:
     """Make blocks of 32 rows and return a list that grows by the start of each block that is scored by a product, which rounds badly."""
-    for module in (coarse, sifting):
+    for module in (coarse, exact_index):
         patch.setattr(module, "ROWS", 32)
     patch.setattr(coarse, "_SAMPLE", 40)
-    patch.setattr(sifting, "BLOCK", 50)
-    patch.setattr(sifting, "_CROWDED", crowded)
+    patch.setattr(exact_index, "BLOCK", 50)
+    patch.setattr(exact_index, "_CROWDED", crowded)
     starts: list[int] = []
-    exact = sifting.Walk._scores
+    exact = exact_index.Walk._scores
 
-    def scores(walk: sifting.Walk, start: int, count: int) -> np.ndarray:
+    def scores(walk: exact_index.Walk, start: int, count: int) -> np.ndarray:
         starts.append(start)
         return exact(walk, start, count) * np.float32(rounding)
 
-    patch.setattr(sifting.Walk, "_scores", scores)
+    patch.setattr(exact_index.Walk, "_scores", scores)
     return starts
 
 
@@ -179,10 +178,10 @@ ROWS_AND_QUERIES = {
 @pytest.mark.parametrize("kind", ROWS_AND_QUERIES)
 def test_bytes_and_what_is_left_over_are_the_vectors(kind: str) -> None:
     corpus, queries = (part.astype(np.float32) for part in ROWS_AND_QUERIES[kind](np.random.default_rng(6)))
-    rows = coarse.coarse_rows(corpus, "dot")
-    asked = coarse.coarse_queries(queries, rows.steps)
+    rows = coarse.round_rows(corpus, "dot")
+    asked = coarse.round_queries(queries, rows.steps)
     centre, step = rows.steps.centre_D.astype(np.float64), rows.steps.step_D.astype(np.float64)
-    whole = rows.bytes_MD.astype(np.float64) - int8_product.ZERO
+    whole = rows.bytes_MD.astype(np.float64) - coarse.ZERO
     left = np.linalg.norm(corpus - centre - step * whole, axis=1)
     assert (rows.error_M >= left).all()
     for lengths, largest in (
@@ -214,9 +213,9 @@ def outlying(d: int, length: float) -> tuple[np.ndarray, np.ndarray]:
 def test_the_bound_covers_what_float32_loses_where_it_has_nothing_to_spare(monkeypatch: pytest.MonkeyPatch, d: int, length: float) -> None:
     monkeypatch.setattr(coarse, "_SAMPLE", 2)
     corpus, queries = outlying(d, length)
-    rows = coarse.coarse_rows(corpus, "dot")
-    asked = coarse.coarse_queries(queries, rows.steps)
-    products = int8_product.product_with(asked.bytes_DN)(rows.bytes_MD)
+    rows = coarse.round_rows(corpus, "dot")
+    asked = coarse.round_queries(queries, rows.steps)
+    products = coarse.make_product(asked.bytes_DN)(rows.bytes_MD)
     query = np.arange(len(queries))
     row = query + 1
     exact = np.einsum("pd,pd->p", queries.astype(np.float64), corpus[row].astype(np.float64))
@@ -228,8 +227,8 @@ def test_the_bound_covers_what_float32_loses_where_it_has_nothing_to_spare(monke
 def test_the_integer_product_is_exact() -> None:
     left = np.random.default_rng(0).integers(0, 256, (33, 70)).astype(np.uint8)
     right = np.random.default_rng(1).integers(-127, 128, (70, 21)).astype(np.int8)
-    expected = (left.astype(np.int64) - int8_product.ZERO) @ right.astype(np.int64)
-    assert np.array_equal(int8_product.product_with(right)(left), expected)
+    expected = (left.astype(np.int64) - coarse.ZERO) @ right.astype(np.int64)
+    assert np.array_equal(coarse.make_product(right)(left), expected)
 
 
 def test_threads_and_query_groups_do_not_change_the_answer() -> None:
@@ -248,7 +247,7 @@ def test_a_corpus_on_disk_is_searched_like_one_in_memory(tmp_path: Path) -> None
 def test_without_an_integer_product_the_answer_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     corpus, queries = sample(3000), sample(9, seed=2)
     expected = ExactIndex(corpus).search(queries, k=4)[1]
-    monkeypatch.setattr(exact_index, "available", lambda: False)
+    monkeypatch.setattr(exact_index, "is_available", lambda: False)
     assert np.array_equal(ExactIndex(corpus).search(queries, k=4)[1], expected)
 
 
@@ -294,9 +293,9 @@ def test_corpora_that_are_no_rows_of_numbers_are_refused() -> None:
 
 
 def test_a_floor_that_nothing_has_set_lets_every_row_through_and_an_endless_one_none() -> None:
-    rows = coarse.coarse_rows(sample(50), "dot")
-    asked = coarse.coarse_queries(sample(2, seed=1), rows.steps)
-    products = int8_product.product_with(asked.bytes_DN)(rows.bytes_MD)
+    rows = coarse.round_rows(sample(50), "dot")
+    asked = coarse.round_queries(sample(2, seed=1), rows.steps)
+    products = coarse.make_product(asked.bytes_DN)(rows.bytes_MD)
     passed = products > asked.least(np.float32([-np.inf, np.inf]), rows, 0)
     assert passed[:, 0].all()
     assert not passed[:, 1].any()
@@ -304,8 +303,8 @@ def test_a_floor_that_nothing_has_set_lets_every_row_through_and_an_endless_one_
 
 def test_an_unset_floor_lets_the_least_product_of_very_many_dimensions_through(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coarse, "_SAMPLE", 2)
-    rows = coarse.coarse_rows(np.repeat(np.float32([[1], [-1000], [-1]]), 100_000, axis=1), "dot")
-    asked = coarse.coarse_queries(np.ones((1, 100_000), dtype=np.float32), rows.steps)
-    products = int8_product.product_with(asked.bytes_DN)(rows.bytes_MD)
+    rows = coarse.round_rows(np.repeat(np.float32([[1], [-1000], [-1]]), 100_000, axis=1), "dot")
+    asked = coarse.round_queries(np.ones((1, 100_000), dtype=np.float32), rows.steps)
+    products = coarse.make_product(asked.bytes_DN)(rows.bytes_MD)
     assert products[1, 0] == -127 * 127 * 100_000
     assert (products > asked.least(np.float32([-np.inf]), rows, 0)).all()

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from tests.vectors.test_exact_index import sample
 
-from munjang.vectors import exact_index, int8_product
+from munjang.vectors import coarse, exact_index
 from munjang.vectors.exact_index import ExactIndex
 from munjang.vectors.topk import top_k
 
 
-@pytest.mark.skipif(not int8_product.available(), reason="this processor has no exact integer product, so there is no first pass")
+@pytest.mark.skipif(not coarse.is_available(), reason="this processor has no exact integer product, so there is no first pass")
 @pytest.mark.parametrize("metric", ["cosine", "dot"])
 @pytest.mark.parametrize("length", [1e15, 1e18, 1e19, 1e20, 1e36])
 @pytest.mark.parametrize("rows", [[0], [1_234], list(range(0, 2_500, 7))], ids=["the first", "one", "many"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from munjang.errors import InputError, UsageError
-from munjang.vectors.quantize import Ranges, dequantize, quantize, ranges_of, unit_ranges
+from munjang.vectors.quantize import Ranges, dequantize, find_ranges, make_unit_ranges, quantize
 from munjang.vectors.similarity import normalize, similarity_pairwise
 
 PRECISIONS = ("float32", "float16", "int8", "uint8", "binary", "ubinary")
@@ -24,7 +24,7 @@ def test_it_equals_sentence_transformers(precision: str) -> None:
     peer = pytest.importorskip("sentence_transformers.util.quantization").quantize_embeddings
     vectors, calibration = sample(120), sample(200, seed=1)
     calibration[:, 3] = 0.25  # a dimension that never varies
-    ranges = ranges_of(calibration)
+    ranges = find_ranges(calibration)
     as_peer = np.stack([ranges.low_D, ranges.high_D])
     for ours in (quantize(vectors, precision, ranges=ranges), quantize(vectors, precision, calibration=calibration)):
         theirs = peer(vectors, precision, ranges=as_peer)
@@ -43,7 +43,7 @@ def test_a_text_gets_the_same_bytes_alone_and_in_company(precision: str) -> None
 @settings(max_examples=80, deadline=None)
 @given(arrays(np.float32, (6, 5), elements=st.floats(-1, 1, width=32)), st.sampled_from(["int8", "uint8"]))
 def test_nothing_within_the_ranges_is_off_by_more_than_half_a_step(vectors: np.ndarray, precision: str) -> None:
-    ranges = ranges_of(vectors)
+    ranges = find_ranges(vectors)
     back = dequantize(quantize(vectors, precision, ranges=ranges), ranges=ranges)
     assert (np.abs(back - vectors) <= ranges.step_D * 0.501 + 1e-6).all()
 
@@ -54,7 +54,7 @@ def test_the_fixed_ranges_keep_unit_vectors_and_map_zero_to_zero(dimension: int)
     back = dequantize(quantize(vectors, "int8"))
     assert similarity_pairwise(back, vectors).min() > 0.999
     assert np.abs(dequantize(quantize(np.zeros(dimension), "int8"))).max() < 1e-7
-    assert unit_ranges(dimension).high_D.max() <= 1
+    assert make_unit_ranges(dimension).high_D.max() <= 1
 
 
 def test_float16_comes_back_within_its_rounding() -> None:
@@ -63,7 +63,7 @@ def test_float16_comes_back_within_its_rounding() -> None:
 
 
 def test_ranges_cannot_be_changed_nor_be_upside_down() -> None:
-    ranges = ranges_of(sample(5))
+    ranges = find_ranges(sample(5))
     with pytest.raises(ValueError, match="read-only"):
         ranges.low_D[0] = 1
     with pytest.raises(InputError, match="low ≤ high"):
@@ -77,11 +77,11 @@ def test_requests_that_make_no_sense_are_refused() -> None:
     with pytest.raises(UsageError, match="float16"):
         quantize(vectors, "int4")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="both"):
-        quantize(vectors, "int8", ranges=ranges_of(vectors), calibration=vectors)
+        quantize(vectors, "int8", ranges=find_ranges(vectors), calibration=vectors)
     with pytest.raises(UsageError, match="at least 2"):
-        ranges_of(vectors[0])
+        find_ranges(vectors[0])
     with pytest.raises(UsageError, match="44"):
-        quantize(vectors, "int8", ranges=unit_ranges(8))
+        quantize(vectors, "int8", ranges=make_unit_ranges(8))
     with pytest.raises(InputError, match="float16"):
         quantize([[1e6]], "float16")
     with pytest.raises(UsageError, match="int64"):
@@ -89,9 +89,9 @@ def test_requests_that_make_no_sense_are_refused() -> None:
 
 
 def test_two_vectors_are_enough_for_ranges_and_no_dimensions_are_fine() -> None:
-    ranges = ranges_of([[0.0, 1.0], [2.0, -1.0]])
+    ranges = find_ranges([[0.0, 1.0], [2.0, -1.0]])
     assert (ranges.low_D.tolist(), ranges.high_D.tolist()) == ([0.0, -1.0], [2.0, 1.0])
-    assert unit_ranges(0).dimension == 0
+    assert make_unit_ranges(0).dimension == 0
 
 
 @pytest.mark.parametrize("sign", [1, -1])

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 
 from munjang.errors import InputError, UsageError
-from munjang.vectors.similarity import normalize, prepared, similarity, similarity_pairwise
+from munjang.vectors.similarity import normalize, prepare_rows, similarity, similarity_pairwise
 
 METRICS = ("cosine", "dot", "euclidean", "manhattan")
 matrices = st.tuples(st.integers(1, 12), st.integers(1, 9)).flatmap(
@@ -122,7 +122,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
 def test_rows_of_one_length_become_unit_rows_and_unit_rows_are_not_copied(length: float) -> None:
     rows = np.eye(3, dtype=np.float32) * np.float32(length)
     assert np.array_equal(normalize(rows), np.eye(3))
-    assert (prepared(rows, "cosine") is rows) == (length == 1)
+    assert (prepare_rows(rows, "cosine") is rows) == (length == 1)
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])

@@ -17,5 +17,5 @@ DATA = ROOT.parent / "shared/data"
 def tiny_default(tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tiny model in the place of the default one, so that pages run quickly and without a package."""
     tiny = registry.Found("all-MiniLM-L6-v2", tiny_bert_folder, "package")
-    monkeypatch.setattr(registry, "_in_package", lambda name: tiny if name == tiny.name else None)
-    monkeypatch.setattr(registry, "_default", lambda: tiny)
+    monkeypatch.setattr(registry, "_find_in_package", lambda name: tiny if name == tiny.name else None)
+    monkeypatch.setattr(registry, "_find_default", lambda: tiny)

@@ -10,7 +10,7 @@ from importlib import import_module
 
 import typer.main
 
-from munjang.cli.commands import COMMANDS
+from munjang.cli.commands import COMMANDS, GROUPS
 from munjang.cli.main import run
 from website.reference.markdown import fenced, table
 
@@ -21,9 +21,12 @@ def page() -> str:
     """Return the page of the command line."""
     parts = [
         "# Commands\n",
-        "Every command has `--json` for machines; `-` is standard input; results go to standard output, all else to standard error.\n"
+        "Every command has `--json` for scripts; `-` stands for standard input; results go to standard output, notes to standard error.\n"
         "Exit codes, with examples: [the command line](../cli.md).\n",
-        table(("command", "what it does"), [(f"[`{entry.name}`](#munjang-{entry.name})", entry.help) for entry in COMMANDS]),
+        table(
+            ("command", "what it does", "group"),
+            [(f"[`{entry.name}`](#munjang-{entry.name})", entry.help, title) for title, entries in GROUPS.items() for entry in entries],
+        ),
     ]
     for entry in COMMANDS:
         parts.append(f"## munjang {entry.name}\n")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from munjang.evaluate.datasets.layouts import LAYOUTS, Layout
+from munjang.data.layouts import LAYOUTS, DatasetLayout
 from munjang.library import sqlite_schema
 from munjang.text import readers
 from website.reference.markdown import code, documented, fenced, table
 
 WRITERS = (
-    ("Model folders", ("munjang.engine.folder", "munjang.engine.write_folder", "munjang.engine.cross_folder", "munjang.models.export")),
+    ("Model folders", ("munjang.engine.folder", "munjang.engine.write_folder", "munjang.engine.cross", "munjang.models.export")),
     ("Files of vectors", ("munjang.cli.vector_files",)),
     ("The folder of a bulk job", ("munjang.bulk.manifest", "munjang.bulk.shard_files")),
     ("Saved topics", ("munjang.analyze.topics.saving",)),
@@ -44,7 +44,7 @@ def page() -> str:
     return "\n".join(parts)
 
 
-def _layout(layout: Layout) -> tuple[str, str, str, str]:
+def _layout(layout: DatasetLayout) -> tuple[str, str, str, str]:
     columns = ", ".join(f"{role}: {code(str(name))}" for role, name in layout.columns.items())
     scale = f"{layout.scale[0]:g} … {layout.scale[1]:g}" if layout.scale else ""
     return code(layout.name), layout.kind, columns, scale

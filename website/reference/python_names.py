@@ -13,15 +13,11 @@ from website.reference.signatures import field_notes, signature
 
 MORE = {
     "munjang.train": ("train", "load"),
-    "munjang.analyze.pairs": ("mine", "Mined"),
-    "munjang.analyze.match": ("match", "Matched"),
-    "munjang.analyze.topics.ask": ("assign_topics", "find_topics", "topic_distribution"),
-    "munjang.analyze.topics.saving": ("save_topics",),
-    "munjang.analyze.topics.settings": ("TopicSettings",),
+    "munjang.analyze.pairs": ("mine", "MinedPairs"),
+    "munjang.analyze.topics.assign": ("assign_topics", "find_topics", "compute_distribution"),
     "munjang.analyze.topics.trends": ("topics_over_time",),
     "munjang.bulk.output": ("open_output",),
     "munjang.text.readers": ("read_rows", "read_texts"),
-    "munjang.types": ("Encoder", "Scorer"),
 }
 """Names outside of `munjang` itself that the pages of the documentation use."""
 
@@ -30,7 +26,7 @@ def page() -> str:
     """Return the page of the Python interface."""
     parts = [
         "# Python\n",
-        "`import munjang` costs next to nothing: a name is loaded when it is first used, and torch never, except by `munjang.train`.\n",
+        "`import munjang` takes almost no time: names are loaded when first used, and only `munjang.train` loads torch.\n",
         "## munjang\n",
     ]
     parts += [_described(name, getattr(munjang, name)) for name in munjang.__all__ if not name.startswith("__")]

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import MISSING, Field, fields, is_dataclass
-from importlib import import_module
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from munjang.train.adapt.registry import TEXT_OBJECTIVES
-from munjang.train.distill.teacher import TeacherRecipe
+from munjang.train.adapt import TEXT_OBJECTIVES
 from munjang.train.examples import DataSource
 from munjang.train.objectives import OBJECTIVES, SCORE_LOSSES
-from munjang.train.recipe import ModelRecipe, Recipe, StageRecipe
-from munjang.train.scratch import ScratchRecipe
+from munjang.train.recipe import ModelRecipe, Recipe, ScratchRecipe, StageRecipe, TeacherRecipe
 from website.reference.markdown import code, documented, table
 from website.reference.signatures import field_notes
 
@@ -49,16 +46,9 @@ def page() -> str:
     return "\n".join(parts)
 
 
-def _objective(name: str, kind: type) -> str:
-    settings = [kind] if is_dataclass(kind) else _settings(kind)
-    tables = [_keys(each, set()) for each in settings if fields(each)]
-    return "\n".join((f"### {name}\n", documented(kind), *(tables or ["No settings.\n"])))
-
-
-def _settings(kind: type) -> list[type]:
-    module = import_module(kind.__module__)
-    found = [value for word, value in vars(module).items() if word.endswith("Settings") and value.__module__ == module.__name__]
-    return [each for each in found if isinstance(each, type) and is_dataclass(each)]
+def _objective(name: str, kind: Any) -> str:
+    settings = kind if is_dataclass(kind) else kind.settings_type
+    return "\n".join((f"### {name}\n", documented(kind), _keys(settings, set()) if fields(settings) else "No settings.\n"))
 
 
 def _keys(kind: Any, apart: set[str]) -> str:

@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from munjang.adapters.loading import Model, Texts, load_encoder
-from munjang.adapters.missing import missing
-from munjang.engine.transformer import Compute
-from munjang.types import Floats
+from munjang.adapters.missing import make_missing_error
+from munjang.types import Compute, Floats
 
 try:
     from keybert.backend import BaseEmbedder
 except ImportError as error:
-    raise missing("keybert", "keybert", error) from error
+    raise make_missing_error("keybert", "keybert", error) from error
 
 
-class MunjangBackend(BaseEmbedder):  # type: ignore[misc]  # KeyBERT has no types
+class MunjangKeyBERTBackend(BaseEmbedder):  # type: ignore[misc]  # KeyBERT has no types
     """Vectors of documents and words for KeyBERT."""
 
     def __init__(self, model: Model = None, *, compute: Compute = "float32") -> None:

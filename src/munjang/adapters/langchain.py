@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from munjang.adapters.loading import Model, Reranker, Texts, load_encoder, load_reranker
-from munjang.adapters.missing import missing
-from munjang.engine.transformer import Compute
+from munjang.adapters.missing import make_missing_error
 from munjang.errors import UsageError
 from munjang.models.long_text import LongText
+from munjang.types import Compute
 
 try:
     from langchain_core.cross_encoders import BaseCrossEncoder
@@ -20,7 +20,7 @@ try:
     from langchain_core.embeddings import Embeddings
     from pydantic import ConfigDict, Field, PrivateAttr
 except ImportError as error:
-    raise missing("langchain_core", "langchain-core", error) from error
+    raise make_missing_error("langchain_core", "langchain-core", error) from error
 
 
 class MunjangEmbeddings(Embeddings):  # type: ignore[misc]  # LangChain is not there where types are checked
@@ -82,8 +82,8 @@ class MunjangReranker(BaseDocumentCompressor):  # type: ignore[misc]
     def compress_documents(self, documents: Sequence[Document], query: str, callbacks: Any = None) -> Sequence[Document]:  # noqa: ARG002
         """Return the best documents as copies; those that came in stay as they are."""
         ranking = self._scorer.rank(query, [document.page_content for document in documents], k=self.top_n)
-        return [_scored(documents[found.index], found.score) for found in ranking.documents]
+        return [_score(documents[found.index], found.score) for found in ranking.documents]
 
 
-def _scored(document: Document, score: float) -> Document:
+def _score(document: Document, score: float) -> Document:
     return document.model_copy(update={"metadata": {**document.metadata, "relevance_score": score}})

@@ -9,10 +9,10 @@ import asyncio
 from typing import Any
 
 from munjang.adapters.loading import Texts, load_encoder, load_reranker
-from munjang.adapters.missing import missing
-from munjang.engine.transformer import Compute
+from munjang.adapters.missing import make_missing_error
 from munjang.errors import UsageError
 from munjang.models.long_text import LongText
+from munjang.types import Compute
 
 try:
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -20,7 +20,7 @@ try:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 except ImportError as error:
-    raise missing("llama_index", "llama-index-core", error) from error
+    raise make_missing_error("llama_index", "llama-index-core", error) from error
 
 NODES_AT_ONCE = 256
 """LlamaIndex hands over so many texts at a time; its own default, 10, would leave the engine idle."""

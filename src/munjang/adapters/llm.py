@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from munjang.adapters.missing import missing
+from munjang.adapters.missing import make_missing_error
 from munjang.models.registry import list_models
 
 try:
     import llm
 except ImportError as error:
-    raise missing("llm", "llm", error) from error
+    raise make_missing_error("llm", "llm", error) from error
 
 AT_ONCE = 256
 """Texts between two commits of `llm embed-multi`."""
@@ -39,10 +39,10 @@ class MunjangEmbeddingModel(llm.EmbeddingModel):  # type: ignore[misc]  # llm is
 
     def embed_batch(self, items: Iterable[str], *, key: str | None = None) -> Iterator[list[float]]:
         """Yield one vector per text; there is no key."""
-        from munjang.adapters.loading import kept_encoder  # llm imports every plugin for every command
+        from munjang.adapters.loading import load_encoder_once  # llm imports every plugin for every command
 
         del key
-        for vectors in kept_encoder(self.name).encode_stream(items, block=AT_ONCE):
+        for vectors in load_encoder_once(self.name).encode_stream(items, block=AT_ONCE):
             yield from vectors.tolist()
 
 

@@ -9,24 +9,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
-from munjang.engine.transformer import Compute
 from munjang.models.cross_encoder import CrossEncoder
 from munjang.models.long_text import LongText
+from munjang.models.prompted_encoder import Role
 from munjang.models.registry import resolve
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.text.validate_texts import validate_texts
-from munjang.types import Floats
+from munjang.types import Compute, Floats
 
 Model: TypeAlias = str | Path | SentenceEncoder | None
 """A name, a folder or a loaded model; None is the default model."""
 
 Reranker: TypeAlias = str | Path | CrossEncoder | None
-
-Role: TypeAlias = Literal["query", "document"]
-PROMPTS: dict[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
-"""Names under which folders keep the prompt for a role; the first one found is used."""
 
 KEPT = 4
 """How many models stay in memory for adapters that know a model by its name only."""
@@ -43,11 +39,9 @@ class Texts:
 
     def vectors(self, texts: Sequence[str], role: Role | None = None) -> Floats:
         """Return one row per text, read with the model's prompt for the role, if it has one."""
-        prompts = self.encoder.prompts
-        prompt = next((prompts[name] for name in PROMPTS[role] if name in prompts), None) if role else None
-        return self.encoder.encode(
-            validate_texts(texts), prompt=prompt, normalize=self.normalize, dimensions=self.dimensions, long_text=self.long_text
-        )
+        model = self.encoder
+        encoder = model.for_queries() if role == "query" else model.for_documents() if role == "document" else model
+        return encoder.encode(validate_texts(texts), normalize=self.normalize, dimensions=self.dimensions, long_text=self.long_text)
 
     def rows(self, texts: Sequence[str], role: Role | None = None) -> list[list[float]]:
         """Return the vectors as lists of Python numbers."""
@@ -65,13 +59,13 @@ def load_reranker(model: Reranker, *, compute: Compute = "float32") -> CrossEnco
     return model if isinstance(model, CrossEncoder) else CrossEncoder.load(model, compute=compute)
 
 
-def kept_encoder(name: str | Path | None, *, compute: Compute = "float32") -> SentenceEncoder:
+def load_encoder_once(name: str | Path | None, *, compute: Compute = "float32") -> SentenceEncoder:
     """Return the model of that name; loaded once in a process, and again when its files have changed."""
     folder = resolve(name).path
     changed = max((file.stat().st_mtime_ns for file in folder.rglob("*") if file.is_file()), default=0)
-    return _kept(name, folder, changed, compute)
+    return _load_once(name, folder, changed, compute)
 
 
 @lru_cache(maxsize=KEPT)
-def _kept(name: str | Path | None, _folder: Path, _changed: int, compute: Compute) -> SentenceEncoder:
+def _load_once(name: str | Path | None, _folder: Path, _changed: int, compute: Compute) -> SentenceEncoder:
     return SentenceEncoder.load(name, compute=compute)

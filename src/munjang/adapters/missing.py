@@ -14,7 +14,7 @@ class MissingPackage(UsageError, ImportError):
     http_status = 501
 
 
-def missing(library: str, package: str, error: ImportError) -> ImportError:
+def make_missing_error(library: str, package: str, error: ImportError) -> ImportError:
     """Return what to raise when `import library` failed: a hint to install `package`, or the error itself when something else is broken."""
     absent = (error.name or "").partition(".")[0]
     if absent != library.partition(".")[0]:

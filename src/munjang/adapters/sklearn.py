@@ -9,18 +9,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from munjang.adapters.loading import Role, Texts, kept_encoder
-from munjang.adapters.missing import missing
-from munjang.engine.transformer import Compute
+from munjang.adapters.loading import Texts, load_encoder_once
+from munjang.adapters.missing import make_missing_error
 from munjang.errors import UsageError
 from munjang.models.long_text import LongText
+from munjang.models.prompted_encoder import Role
 from munjang.text.validate_texts import validate_texts
-from munjang.types import Floats
+from munjang.types import Compute, Floats
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 except ImportError as error:
-    raise missing("sklearn", "scikit-learn", error) from error
+    raise make_missing_error("sklearn", "scikit-learn", error) from error
 
 
 class MunjangVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -45,7 +45,7 @@ class MunjangVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     def fit(self, X: Any, y: Any = None) -> MunjangVectorizer:  # noqa: ARG002
         """Load the model and remember which it was."""
-        _listed(X)
+        _list_texts(X)
         self.fingerprint_ = self._texts().encoder.fingerprint
         return self
 
@@ -58,10 +58,10 @@ class MunjangVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
                 f"the model {texts.encoder.name} is another one than at fit (fingerprint {texts.encoder.fingerprint}, was {met})\n"
                 "  fit the pipeline again, or give it the old model"
             )
-        return texts.vectors(_listed(X), self.role)
+        return texts.vectors(_list_texts(X), self.role)
 
     def _texts(self) -> Texts:
-        return Texts(kept_encoder(self.model, compute=self.compute), self.normalize, self.dimensions, self.long_text)
+        return Texts(load_encoder_once(self.model, compute=self.compute), self.normalize, self.dimensions, self.long_text)
 
     @property
     def _n_features_out(self) -> int:
@@ -76,7 +76,7 @@ class MunjangVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return tags
 
 
-def _listed(texts: Any) -> list[str]:
+def _list_texts(texts: Any) -> list[str]:
     """Return texts of a list, a Series, an array, or a table of one column as a list."""
     shape: tuple[int, ...] = getattr(texts, "shape", ())
     if len(shape) == 2 and shape[1] == 1:

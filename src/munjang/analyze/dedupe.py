@@ -8,18 +8,77 @@ Shapes: N rows of a block, K rows kept so far, D dimensions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from munjang.analyze.alike import same_rows
 from munjang.errors import UsageError
+from munjang.options import Option, check_options
 from munjang.text.validate_texts import validate_texts
 from munjang.types import Ints, Vectors
-from munjang.vectors.similarity import as_rows, prepared
+from munjang.vectors.similarity import prepare_rows, to_rows
 from munjang.wording import brief_repr
+
+_WORD = re.compile(r"\w+")
+
+
+def find_same_rows(texts: Sequence[str] | None, vectors_ND: Vectors) -> list[tuple[int, ...]]:
+    """Return the rows that are equal to one another, as texts if there are any, else bit for bit as vectors; first rows in order.
+
+    >>> find_same_rows(["a", "b", "a", "a"], np.zeros((4, 1), dtype=np.float32))
+    [(0, 2, 3), (1,)]
+    """
+    rows: dict[str | bytes, list[int]] = {}
+    keys: Iterable[str | bytes] = texts if texts is not None else (row.tobytes() for row in np.ascontiguousarray(vectors_ND))
+    for number, key in enumerate(keys):
+        rows.setdefault(key, []).append(number)
+    return [tuple(group) for group in rows.values()]
+
+
+def find_connected(links: Iterable[tuple[int, int]]) -> list[tuple[int, ...]]:
+    """Return the groups that the links tie together, the largest first, then by first member; members ascend.
+
+    >>> find_connected([(3, 4), (0, 1), (1, 2)])
+    [(0, 1, 2), (3, 4)]
+    """
+    parent: dict[int, int] = {}
+
+    def root(member: int) -> int:
+        parent.setdefault(member, member)
+        while parent[member] != member:
+            parent[member] = member = parent[parent[member]]
+        return member
+
+    for a, b in links:
+        low, high = sorted((root(a), root(b)))
+        parent[high] = low
+    groups: dict[int, list[int]] = {}
+    for member in sorted(parent):
+        groups.setdefault(root(member), []).append(member)
+    return sorted((tuple(group) for group in groups.values()), key=lambda group: (-len(group), group[0]))
+
+
+def split_words(text: str) -> frozenset[str]:
+    """Return the text's words without regard to case.
+
+    >>> sorted(split_words("The rain, the RIVER"))
+    ['rain', 'river', 'the']
+    """
+    return frozenset(_WORD.findall(text.casefold()))
+
+
+def measure_overlap(a: frozenset[str], b: frozenset[str]) -> float:
+    """Return the share of all words of both texts that stand in both (Jaccard); two texts without words share all of them.
+
+    >>> measure_overlap(split_words("the cat"), split_words("the dog"))
+    0.3333333333333333
+    """
+    return len(a & b) / len(a | b) if a or b else 1.0
+
 
 BLOCK = 1024
 """Rows that are looked at together."""
@@ -43,7 +102,13 @@ class Deduped:
     dropped: tuple[Dropped, ...]
 
 
-def dedupe(vectors: ArrayLike, *, texts: Sequence[str] | None = None, threshold: float = 0.95, block: int = BLOCK) -> Deduped:
+def dedupe(
+    vectors: ArrayLike,
+    *,
+    texts: Sequence[str] | None = None,
+    threshold: Annotated[float, Option("The least cosine of near-duplicates.", min=-1)] = 0.95,
+    block: int = BLOCK,
+) -> Deduped:
     """Return which rows to keep: the first of each kind.
 
     Equal texts are of one kind whatever the threshold; without texts, equal vectors are.
@@ -51,15 +116,16 @@ def dedupe(vectors: ArrayLike, *, texts: Sequence[str] | None = None, threshold:
     >>> dedupe([[1, 0], [0, 1], [1, 0.01]]).kept
     (0, 1)
     """
-    rows_ND = as_rows(vectors, "vectors")
+    check_options(dedupe, locals())
+    rows_ND = to_rows(vectors, "vectors")
     texts = None if texts is None else validate_texts(texts)
     if texts is not None and len(texts) != len(rows_ND):
         raise UsageError(f"texts: found {len(texts):,} for {len(rows_ND):,} vectors; expected one for each")
     if block < 1:
         raise UsageError(f"block is {block}; expected at least 1 row")
-    same = same_rows(texts, rows_ND)
+    same = find_same_rows(texts, rows_ND)
     first = np.array([group[0] for group in same], dtype=np.int64)
-    walk = _Walk(prepared(rows_ND[first], "cosine"), np.float32(threshold))
+    walk = _Walk(prepare_rows(rows_ND[first], "cosine"), np.float32(threshold))
     for start in range(0, len(first), block):
         walk.step(slice(start, start + block))
     instead, score = walk.instead, walk.score

@@ -13,14 +13,15 @@ Shapes: N rows, U different rows, D dimensions.
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from munjang.errors import MissingExtra, UsageError, shown
+from munjang.errors import MissingExtra, UsageError
+from munjang.options import Option, Seed, check_options
 from munjang.types import Vectors
-from munjang.vectors.similarity import as_rows
+from munjang.vectors.similarity import to_rows
 
 Layout: TypeAlias = Literal["auto", "pca", "tsne", "umap"]
 
@@ -30,27 +31,33 @@ _BEFORE = 50  # dimensions that are left before neighbourhoods are looked at
 _FEWEST = 4  # rows below which neighbourhoods mean nothing
 
 
-def lay_out(vectors: ArrayLike, *, method: Layout = "auto", seed: int = 0) -> Vectors:
+def lay_out(
+    vectors: ArrayLike,
+    *,
+    layout: Annotated[Layout, Option("The layout method; auto is tsne up to 20,000 texts, pca beyond.")] = "auto",
+    seed: Seed = 0,
+) -> Vectors:
     """Return two numbers from 0 to 1 for each row.
 
-    >>> lay_out([[1, 0, 0], [0, 1, 0], [1, 0, 0]], method="pca")[:, 0].tolist()
+    >>> lay_out([[1, 0, 0], [0, 1, 0], [1, 0, 0]], layout="pca")[:, 0].tolist()
     [1.0, 0.0, 1.0]
     """
-    rows_ND = as_rows(vectors, "vectors")
+    check_options(lay_out, locals())
+    rows_ND = to_rows(vectors, "vectors")
     if not rows_ND.size:
         return np.zeros((0, 2), dtype=np.float32)
     unique_UD, place_N = np.unique(rows_ND, axis=0, return_inverse=True)
-    chosen = _chosen(method, len(unique_UD))
+    chosen = _choose_method(layout, len(unique_UD))
     if chosen == "pca" or len(unique_UD) < _FEWEST:
-        flat_U2 = principal(unique_UD, 2)
+        flat_U2 = find_principal_axes(unique_UD, 2)
     elif chosen == "tsne":
-        flat_U2 = _tsne(principal(unique_UD, _BEFORE), seed)
+        flat_U2 = _run_tsne(find_principal_axes(unique_UD, _BEFORE), seed)
     else:
-        flat_U2 = _umap(principal(unique_UD, _BEFORE), seed)
-    return _within_one(flat_U2)[place_N.reshape(-1)]
+        flat_U2 = _run_umap(find_principal_axes(unique_UD, _BEFORE), seed)
+    return _scale_to_one(flat_U2)[place_N.reshape(-1)]
 
 
-def principal(rows_ND: Vectors, dimensions: int) -> Vectors:
+def find_principal_axes(rows_ND: Vectors, dimensions: int) -> Vectors:
     """Return the rows in the directions of their largest spread, signs fixed, so that the answer does not depend on chance.
 
     Missing directions are zeros.
@@ -66,11 +73,9 @@ def principal(rows_ND: Vectors, dimensions: int) -> Vectors:
     return np.asarray(np.pad(found_NK, ((0, 0), (0, max(missing, 0)))), dtype=np.float32)
 
 
-def _chosen(method: str, rows: int) -> str:
+def _choose_method(method: str, rows: int) -> str:
     if method == "auto":
         return "tsne" if rows <= MAX_TSNE and find_spec("sklearn") is not None else "pca"
-    if method not in ("pca", "tsne", "umap"):
-        raise UsageError(f"the layout {shown(str(method))} is unknown, expected auto, pca, tsne or umap")
     if method == "tsne" and find_spec("sklearn") is None:
         raise MissingExtra("a t-SNE map", "topics")
     if method == "umap" and find_spec("umap") is None:
@@ -78,7 +83,7 @@ def _chosen(method: str, rows: int) -> str:
     return method
 
 
-def _tsne(rows_UK: Vectors, seed: int) -> Any:
+def _run_tsne(rows_UK: Vectors, seed: int) -> Any:
     from sklearn.manifold import TSNE
 
     perplexity = min(30.0, (len(rows_UK) - 1) / 3)
@@ -87,13 +92,13 @@ def _tsne(rows_UK: Vectors, seed: int) -> Any:
     return TSNE(perplexity=perplexity, init=start_U2, random_state=seed, learning_rate="auto").fit_transform(rows_UK)
 
 
-def _umap(rows_UK: Vectors, seed: int) -> Any:
+def _run_umap(rows_UK: Vectors, seed: int) -> Any:
     from umap import UMAP  # type: ignore[import-not-found, unused-ignore]  # not in any extra
 
     return UMAP(n_neighbors=min(15, len(rows_UK) - 1), random_state=seed, n_jobs=1).fit_transform(rows_UK)
 
 
-def _within_one(flat_U2: Any) -> Vectors:
+def _scale_to_one(flat_U2: Any) -> Vectors:
     """Scale both sides by the longer one, so that distances keep their proportion, and put the shorter one in the middle."""
     low, high = flat_U2.min(axis=0), flat_U2.max(axis=0)
     longest = float((high - low).max()) or 1.0

@@ -126,9 +126,9 @@ def contradict(a: Numbers, b: Numbers) -> bool:
         return True
     theirs = dict(b.amounts)
     for kind, values in a.amounts:
-        if kind and kind in theirs and not _one_holds_other(values, theirs[kind]):
+        if kind and kind in theirs and not _holds_other(values, theirs[kind]):
             return True
-    return _names_differ(a, b)
+    return _do_names_differ(a, b)
 
 
 @lru_cache(maxsize=200_000)
@@ -147,7 +147,7 @@ def read_numbers(text: str) -> Numbers:
             variants.add(name)
     for kind, factor, pattern in _AMOUNTS:
         for match in pattern.finditer(rest):
-            found[kind].add((_amount(match["n"], kind) * factor, factor in ROUNDED))
+            found[kind].add((_read_amount(match["n"], kind) * factor, factor in ROUNDED))
         rest = pattern.sub(" ", rest)
     codes = {code.replace("-", "") for code in _CODE.findall(rest)}
     rest = _CODE.sub(" ", rest)
@@ -164,42 +164,42 @@ def _normalise(text: str) -> str:
     return re.sub(r"\b([a-z]{4,})-?(?=\d+\b)", r"\1 ", lower)  # iphone13 is a name and a number, s23 a code
 
 
-def _amount(written: str, kind: str) -> float:
+def _read_amount(written: str, kind: str) -> float:
     amount = float(_WORDS.get(written, written))
     return amount / 1024 * 1000 if kind == "data" and amount % 1024 == 0 else amount  # 1024GB is 1TB
 
 
-def _one_holds_other(a: tuple[tuple[float, bool], ...], b: tuple[tuple[float, bool], ...]) -> bool:
+def _holds_other(a: tuple[tuple[float, bool], ...], b: tuple[tuple[float, bool], ...]) -> bool:
     few, many = sorted((a, b), key=len)
-    return all(any(_equal(x, y) for y in many) for x in few)
+    return all(any(_are_equal(x, y) for y in many) for x in few)
 
 
-def _equal(a: tuple[float, bool], b: tuple[float, bool]) -> bool:
+def _are_equal(a: tuple[float, bool], b: tuple[float, bool]) -> bool:
     tolerance = ROUNDED_BY if a[1] != b[1] else 1e-6
     return abs(a[0] - b[0]) <= tolerance * max(abs(a[0]), abs(b[0]))
 
 
-def _names_differ(a: Numbers, b: Numbers) -> bool:
+def _do_names_differ(a: Numbers, b: Numbers) -> bool:
     """Compare what names a thing: numbers without a unit and codes; 4070 may stand for rtx4070."""
-    ours, theirs = _names(a), _names(b)
+    ours, theirs = _read_names(a), _read_names(b)
     if not ours or not theirs:
         return False
     few, many = sorted((ours, theirs), key=len)
-    return not all(any(_same_name(x, y) for y in many) for x in few)
+    return not all(any(_are_same_name(x, y) for y in many) for x in few)
 
 
-def _names(numbers: Numbers) -> frozenset[str]:
+def _read_names(numbers: Numbers) -> frozenset[str]:
     return numbers.codes | {f"{value:g}" for value, _ in dict(numbers.amounts).get("", ())}
 
 
-def _same_name(x: str, y: str) -> bool:
+def _are_same_name(x: str, y: str) -> bool:
     if x == y:
         return True
     bare, code = sorted((x, y), key=lambda name: not name.replace(".", "").isdigit())
     return bare.replace(".", "").isdigit() and re.findall(r"\d+(?:\.\d+)?", code) == [bare] and not code[0].isdigit()
 
 
-def _amount_patterns() -> Iterator[tuple[str, float, re.Pattern[str]]]:
+def _compile_amounts() -> Iterator[tuple[str, float, re.Pattern[str]]]:
     """Yield how each kind is written, the more particular first: 제3조, Article 3, pack of 3, 3개입."""
     for kind in ORDINAL_UNITS:
         for units, factor in UNITS[kind].items():
@@ -215,7 +215,7 @@ def _amount_patterns() -> Iterator[tuple[str, float, re.Pattern[str]]]:
             yield kind, factor, re.compile(rf"(?<![\d.])(?P<n>{_NUMBER})[\s-]?(?:{units})(?![a-z\d])")
 
 
-_AMOUNTS = tuple(_amount_patterns())
+_AMOUNTS = tuple(_compile_amounts())
 _ANY_VARIANT = "|".join(words for words in VARIANTS.values())
 _VARIANTS = tuple((name, re.compile(rf"(?<![a-z])(?:{words})(?:(?![{_LETTER}])|(?={_ANY_VARIANT}))")) for name, words in VARIANTS.items())
 _CODE = re.compile(r"(?<![a-z0-9])(?=[a-z0-9-]*[a-z])(?=[a-z0-9-]*\d)[a-z0-9]+(?:-[a-z0-9]+)*(?![a-z0-9])")

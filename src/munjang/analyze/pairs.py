@@ -14,17 +14,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple, overload
+from typing import Annotated, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from munjang.analyze.alike import connected, same_rows, word_overlap, words_of
+from munjang.analyze.dedupe import find_connected, find_same_rows, measure_overlap, split_words
 from munjang.analyze.numbers import numbers_differ
 from munjang.errors import UsageError
+from munjang.options import Option, check_options
 from munjang.text.validate_texts import validate_texts
 from munjang.types import Ints, Vectors
-from munjang.vectors.similarity import as_rows, prepared
+from munjang.vectors.similarity import prepare_rows, to_rows
 from munjang.wording import brief_repr
 
 TILE = 2048
@@ -71,32 +72,32 @@ class Pairs(Sequence[Pair]):
 
 @brief_repr
 @dataclass(frozen=True)
-class Mined:
-    """What was found in a collection."""
+class MinedPairs:
+    """The pairs and identical rows of a collection."""
 
     pairs: Pairs
     """Best first, equal scores by rows; of rows that are the same, only the first."""
     same: tuple[tuple[int, ...], ...]
-    """Rows that are the very same, two or more each."""
+    """Groups of identical rows, two or more each."""
     cut: bool
     """Whether there are more pairs at or above the threshold than were asked for."""
 
     def groups(self) -> list[tuple[int, ...]]:
-        """Return the rows that pairs and sameness tie together, the largest group first."""
+        """Return groups of rows connected by pairs or equality, the largest first."""
         links = list(zip(self.pairs.a_P.tolist(), self.pairs.b_P.tolist(), strict=True))
-        return connected(links + [(group[0], other) for group in self.same for other in group[1:]])
+        return find_connected(links + [(group[0], other) for group in self.same for other in group[1:]])
 
 
 def mine(
     vectors: ArrayLike,
     *,
     texts: Sequence[str] | None = None,
-    threshold: float = 0.8,
-    top: int = 100_000,
-    max_overlap: float | None = None,
-    numbers: bool = False,
+    threshold: Annotated[float, Option("The least cosine that counts; above 1, only repeats do.", min=-1)] = 0.8,
+    top: Annotated[int, Option("Maximum number of pairs.", min=1, flags=("--top", "-k"))] = 1_000,
+    max_overlap: Annotated[float | None, Option("Skip pairs that share more than this fraction of their words.", min=0, max=1)] = None,
+    numbers: Annotated[bool, Option("Skip pairs whose numbers, units, model codes or variants (Pro, Mini) differ.")] = False,
     tile: int = TILE,
-) -> Mined:
+) -> MinedPairs:
     """Return the `top` best pairs of rows whose cosine is at least the threshold.
 
     With `max_overlap`, pairs of texts that share a larger part of their words (Jaccard) do not count: what is left says the same in other
@@ -106,12 +107,13 @@ def mine(
     >>> mine([[1, 0], [0, 1], [3, 0.1]], threshold=0.9).pairs[0].b
     2
     """
-    rows_ND = as_rows(vectors, "vectors")
+    check_options(mine, locals())
+    rows_ND = to_rows(vectors, "vectors")
     texts = None if texts is None else validate_texts(texts)
-    _check(len(rows_ND), texts, top, max_overlap, numbers, tile)
-    same = same_rows(texts, rows_ND)
+    _check(len(rows_ND), texts, max_overlap, numbers, tile)
+    same = find_same_rows(texts, rows_ND)
     first = np.array([group[0] for group in same], dtype=np.int64)
-    unit_ND = prepared(rows_ND[first] if len(first) < len(rows_ND) else rows_ND, "cosine")
+    unit_ND = prepare_rows(rows_ND[first] if len(first) < len(rows_ND) else rows_ND, "cosine")
     best = _BestPairs(top, threshold, _filter(texts, first, max_overlap, numbers))
     scores = np.empty(min(tile, len(unit_ND)) ** 2, dtype=np.float32)
     for at in range(0, len(unit_ND), tile):
@@ -120,7 +122,7 @@ def mine(
             scores_NM = scores[: len(a_ND) * len(b_MD)].reshape(len(a_ND), len(b_MD))
             best.offer(np.matmul(a_ND, b_MD.T, out=scores_NM), at, beside)
     a_P, b_P, score_P = best.answer()
-    return Mined(Pairs(first[a_P], first[b_P], score_P), tuple(group for group in same if len(group) > 1), best.cut)
+    return MinedPairs(Pairs(first[a_P], first[b_P], score_P), tuple(group for group in same if len(group) > 1), best.cut)
 
 
 class _Keep:
@@ -129,7 +131,7 @@ class _Keep:
     def __init__(self, texts: Sequence[str], first: Ints, max_overlap: float | None, numbers: bool) -> None:
         self.max_overlap, self.numbers = max_overlap, numbers
         self._texts, self._first = texts, first
-        self.words = cache(lambda row: words_of(self._text(row)))
+        self.words = cache(lambda row: split_words(self._text(row)))
 
     def best(self, a_P: Ints, b_P: Ints, count: int) -> Ints:
         """Return the places of the first `count` pairs that count."""
@@ -147,7 +149,7 @@ class _Keep:
     def _counts(self, a: int, b: int) -> bool:
         if self.numbers and numbers_differ(self._text(a), self._text(b)):
             return False
-        return self.max_overlap is None or word_overlap(self.words(a), self.words(b)) <= self.max_overlap
+        return self.max_overlap is None or measure_overlap(self.words(a), self.words(b)) <= self.max_overlap
 
 
 class _BestPairs:
@@ -170,7 +172,7 @@ class _BestPairs:
         score_P = scores_NM.reshape(-1)[flat]
         # One more than asked for, so that it shows whether there were more.
         if self.keep is None:
-            chosen = _largest(score_P, self.top + 1)
+            chosen = _take_largest(score_P, self.top + 1)
             flat, score_P = flat[chosen], score_P[chosen]
         a_P, b_P = np.divmod(flat, scores_NM.shape[1])
         if self.keep is not None:
@@ -190,7 +192,7 @@ class _BestPairs:
         self.a_P, self.b_P = np.concatenate([self.a_P, a_P]), np.concatenate([self.b_P, b_P])
         self.score_P = np.concatenate([self.score_P, score_P])
         if len(self.score_P) > 2 * self.top:
-            kept = _largest(self.score_P, self.top)
+            kept = _take_largest(self.score_P, self.top)
             if len(kept) > 2 * self.top:  # nearly all tie: rows decide
                 kept = np.lexsort((self.b_P, self.a_P, -self.score_P))[: self.top]
             self.a_P, self.b_P, self.score_P = self.a_P[kept], self.b_P[kept], self.score_P[kept]
@@ -198,7 +200,7 @@ class _BestPairs:
             self.floor = self.score_P.min()
 
 
-def _largest(score_P: Vectors, count: int) -> NDArray[np.intp]:
+def _take_largest(score_P: Vectors, count: int) -> NDArray[np.intp]:
     """Return the places of the largest scores and of all that tie with the least of them."""
     if len(score_P) <= count:
         return np.arange(len(score_P))
@@ -209,12 +211,12 @@ def _filter(texts: Sequence[str] | None, first: Ints, max_overlap: float | None,
     return None if texts is None or (max_overlap is None and not numbers) else _Keep(texts, first, max_overlap, numbers)
 
 
-def _check(rows: int, texts: Sequence[str] | None, top: int, max_overlap: float | None, numbers: bool, tile: int) -> None:
+def _check(rows: int, texts: Sequence[str] | None, max_overlap: float | None, numbers: bool, tile: int) -> None:
     if texts is not None and len(texts) != rows:
         raise UsageError(f"texts: found {len(texts):,} for {rows:,} vectors; expected one for each")
     if max_overlap is not None and texts is None:
-        raise UsageError("max_overlap: found no texts to count words in\n  hand over the texts too")
+        raise UsageError("max_overlap: found no texts to count words in\n  pass the texts too")
     if numbers and texts is None:
-        raise UsageError("numbers: found no texts to read numbers in\n  hand over the texts too")
-    if top < 1 or tile < 1:
-        raise UsageError(f"top is {top} and tile is {tile}; expected at least 1 of each")
+        raise UsageError("numbers: found no texts to read numbers in\n  pass the texts too")
+    if tile < 1:
+        raise UsageError(f"tile is {tile}, expected at least 1")

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from munjang.errors import InputError, MissingExtra, shown
+from munjang.errors import InputError, MissingExtra, quote
 from munjang.models.registry import resolve
 from munjang.models.sentence_encoder import SentenceEncoder
 
@@ -27,15 +27,15 @@ def encode_dask(
     except ImportError as error:
         raise MissingExtra("encode_dask", "dask") from error
     if column not in frame.columns:
-        raise InputError(f"the dataframe has no column {shown(column)}, found {', '.join(shown(str(name)) for name in frame.columns)}")
+        raise InputError(f"the dataframe has no column {quote(column)}, found {', '.join(quote(str(name)) for name in frame.columns)}")
     path = str(resolve(model).path.resolve())
-    dimension = _model(path, threads).dimension
+    dimension = _load_model(path, threads).dimension
     kind = pandas.ArrowDtype(pyarrow.list_(pyarrow.float32(), dimension))
     meta = frame._meta.assign(**{into: pandas.Series([], dtype=kind)})
-    return frame.map_partitions(_with_vectors, column, into, path, normalize, threads, meta=meta)
+    return frame.map_partitions(_add_vectors, column, into, path, normalize, threads, meta=meta)
 
 
-def _with_vectors(part: Any, column: str, into: str, path: str, normalize: bool, threads: int) -> Any:
+def _add_vectors(part: Any, column: str, into: str, path: str, normalize: bool, threads: int) -> Any:
     """Add the vectors of one partition."""
     import numpy as np
     import pandas
@@ -44,13 +44,13 @@ def _with_vectors(part: Any, column: str, into: str, path: str, normalize: bool,
     texts = part[column].tolist()
     if any(not isinstance(text, str) for text in texts):
         found = next(text for text in texts if not isinstance(text, str))
-        raise InputError(f"{shown(column)} holds a {type(found).__name__}, expected texts only\n  fill or drop missing values first")
-    vectors_ND = _model(path, threads).encode_with_report(texts, normalize=normalize).vectors
+        raise InputError(f"{quote(column)} holds a {type(found).__name__}, expected texts only\n  fill or drop missing values first")
+    vectors_ND = _load_model(path, threads).encode_with_report(texts, normalize=normalize).vectors
     numbers = pyarrow.array(np.ascontiguousarray(vectors_ND).reshape(-1))
     lists = pyarrow.FixedSizeListArray.from_arrays(numbers, vectors_ND.shape[1])
     return part.assign(**{into: pandas.Series(pandas.arrays.ArrowExtensionArray(lists), index=part.index)})
 
 
 @lru_cache(maxsize=2)
-def _model(path: str, threads: int) -> SentenceEncoder:
+def _load_model(path: str, threads: int) -> SentenceEncoder:
     return SentenceEncoder.load(path, threads=threads)

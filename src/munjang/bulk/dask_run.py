@@ -6,21 +6,147 @@ texts and vectors go between a worker and the storage. A worker that is lost cos
 
 from __future__ import annotations
 
+import logging
+import os
+import re
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from distributed import Client, Future, KilledWorker, WorkerPlugin, get_worker, wait
 
-from munjang.bulk.attempt import Problem, attempt, load_model
-from munjang.bulk.cache import EmbeddingCache
-from munjang.bulk.dask_patience import NO_WORKERS_SECONDS, Patience, lost
 from munjang.bulk.job import Receipt, ShardSpec
 from munjang.bulk.local_run import ATTEMPTS, Work
+from munjang.bulk.shard import EmbeddingCache, ShardProblem, load_model, run_shard
 from munjang.bulk.storage import open_storage
-from munjang.errors import MunjangError
+from munjang.errors import MissingExtra, MunjangError, UsageError, quote
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+LOCAL = "local"
+_LOOPBACK = re.compile(r"(tcp://)?(127\.\d+\.\d+\.\d+|localhost|\[::1\])(:\d+)?/?$")
+_QUIET = {"logging.distributed": "critical", "distributed.scheduler.allowed-failures": 10}
+_SECONDS = 20
+_STARTS = 3
+
+
+@contextmanager
+def connect(address: str, *, workers: int, threads: int) -> Iterator[Client]:
+    """Yield a client of the cluster at an address, or of a new one of so many workers on this machine."""
+    try:
+        import dask
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise MissingExtra("--dask", "dask") from error
+    if address != LOCAL:
+        check_address(address)
+        try:
+            client = Client(address, timeout=_SECONDS, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise MunjangError(f"there is no Dask scheduler at {quote(address)} ({error})") from None
+        with client:
+            yield client
+        return
+    _silence_logs()
+    with (
+        tempfile.TemporaryDirectory(prefix="munjang-dask-") as scratch,
+        dask.config.set({**_QUIET, "temporary-directory": scratch}),
+        _start_cluster(LocalCluster, workers, threads) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def _start_cluster(local_cluster: Callable[..., Any], workers: int, threads: int) -> Any:
+    """Return a cluster on this machine; a worker that dies while it starts costs a new try."""
+    limits = {name: str(threads) for name in ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+    for _ in range(_STARTS):
+        try:
+            return local_cluster(
+                n_workers=workers,
+                threads_per_worker=threads,
+                host="127.0.0.1",
+                scheduler_port=0,
+                dashboard_address=None,
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # health and metrics; its default port may be taken
+                worker_dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+                env={**{name: value for name, value in os.environ.items() if name.startswith("MUNJANG_")}, **limits},
+            )
+        except RuntimeError as error:  # what Dask says when a worker was lost
+            reason = error
+    raise MunjangError(
+        f"a worker of the local Dask cluster died while it started, {_STARTS} times ({reason})\n"
+        "  if memory is short, take fewer --workers; then continue with --resume"
+    )
+
+
+def check_address(address: str) -> None:
+    """Refuse an address on a network without TLS.
+
+    >>> check_address("tls://scheduler.example:8786"), check_address("tcp://127.0.0.1:8786")
+    (None, None)
+    """
+    if address.startswith("tls://") or _LOOPBACK.match(address):
+        return
+    raise UsageError(
+        f"{quote(address)}: is neither on this machine nor encrypted, expected tls://host:port, tcp://127.0.0.1:port or {LOCAL!r}\n"
+        "  start dask scheduler and dask worker with --tls-ca-file, --tls-cert and --tls-key (docs/bulk.md)"
+    )
+
+
+def _silence_logs() -> None:
+    """Keep Dask's own log lines about lost workers off the terminal: we say what matters."""
+    for name in ("distributed", "tornado.application"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+NO_WORKERS_SECONDS = 60.0
+"""A cluster without workers is given up after so long."""
+
+
+class Patience:
+    """Gives up on a cluster that has no workers for too long, or is gone; `then` tells the user how to go on."""
+
+    def __init__(self, client: Client, seconds: float, then: str) -> None:
+        self._client, self._seconds, self._then = client, seconds, then
+        self._seen = time.monotonic()
+
+    def look(self) -> None:
+        """Look whether there are workers."""
+        if self.threads():
+            self._seen = time.monotonic()
+        elif time.monotonic() - self._seen > self._seconds:
+            raise MunjangError(f"the Dask cluster has no worker since {self._seconds:.0f} seconds\n  start some, then {self._then}")
+
+    def until_workers(self) -> None:
+        """Wait for the first worker."""
+        while not self.threads():
+            self.look()
+            time.sleep(0.1)
+        self._seen = time.monotonic()
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the connection was lost."""
+        return self._client.status not in ("running", "connecting")
+
+    def threads(self) -> int:
+        """Return how many tasks the cluster can do at once."""
+        if self.is_gone:
+            raise make_lost_error(self._then)
+        return sum(self._client.nthreads().values())
+
+
+def make_lost_error(then: str) -> MunjangError:
+    """Return the error of a connection that is gone."""
+    return MunjangError(f"the connection to the Dask scheduler was lost\n  {then}")
+
 
 RETRIES = 3
 """How often a task is tried again that ends with an error nobody foresaw."""
@@ -40,17 +166,17 @@ class ModelPlugin(WorkerPlugin):  # type: ignore[misc] # distributed is not type
         self.encoder = load_model(self.work.job.model, self.work.job.settings, threads=worker.state.nthreads)
         self.storage = open_storage(self.work.output)
 
-    def attempt(self, spec: ShardSpec) -> Receipt | Problem:
+    def attempt(self, spec: ShardSpec) -> Receipt | ShardProblem:
         """Try a shard."""
         cache = EmbeddingCache(self.work.cache, self.work.job) if self.work.cache else None
         try:
-            return attempt(self.work.job, spec, self.encoder, self.storage, cache=cache)
+            return run_shard(self.work.job, spec, self.encoder, self.storage, cache=cache)
         finally:
             if cache is not None:
                 cache.close()
 
 
-def encode_on_worker(plugin: str, spec: ShardSpec) -> Receipt | Problem:
+def encode_on_worker(plugin: str, spec: ShardSpec) -> Receipt | ShardProblem:
     """Try a shard on the worker that this runs on."""
     found: ModelPlugin = get_worker().plugins[plugin]
     return found.attempt(spec)
@@ -72,13 +198,13 @@ def run_dask(
     tasks = _Tasks(client, plugin)
     try:
         waiting = iter(specs)
-        tasks.start(islice(waiting, _room(patience)))
+        tasks.start(islice(waiting, _count_room(patience)))
         while tasks.open:
             with client.as_current():  # what `wait` asks for
                 receipts = list(tasks.finished(patience))
             for receipt in receipts:
                 done(receipt)
-            tasks.start(islice(waiting, max(_room(patience) - len(tasks.open), 0)))
+            tasks.start(islice(waiting, max(_count_room(patience) - len(tasks.open), 0)))
     finally:
         tasks.cancel()
         _forget(client, plugin)
@@ -110,7 +236,7 @@ class _Tasks:
         for future in ended:
             spec, tries = self.open.pop(future)
             outcome = self._outcome(future, spec, tries, patience)
-            if isinstance(outcome, Problem):
+            if isinstance(outcome, ShardProblem):
                 raise outcome.error()
             if outcome is not None:
                 yield outcome
@@ -120,9 +246,9 @@ class _Tasks:
         if self.open and self._client.status == "running":
             self._client.cancel(list(self.open), force=True)
 
-    def _outcome(self, future: Future, spec: ShardSpec, tries: int, patience: Patience) -> Receipt | Problem | None:
+    def _outcome(self, future: Future, spec: ShardSpec, tries: int, patience: Patience) -> Receipt | ShardProblem | None:
         try:
-            outcome: Receipt | Problem = future.result(timeout=_LOOK_SECONDS)
+            outcome: Receipt | ShardProblem = future.result(timeout=_LOOK_SECONDS)
         except TimeoutError:  # the worker was lost with the receipt it held; the scheduler has the task done again, if there are workers
             self.open[future] = spec, tries
             patience.look()
@@ -136,13 +262,13 @@ class _Tasks:
             self.start([spec], tries + 1)
             return None
         except CancelledError:
-            raise lost("continue with --resume") from None
+            raise make_lost_error("continue with --resume") from None
         except Exception as error:
             raise MunjangError(f"shard {spec.number}: {type(error).__name__}: {error}\n  continue with --resume") from error
         return outcome
 
 
-def _room(patience: Patience) -> int:
+def _count_room(patience: Patience) -> int:
     """Return how many shards the cluster should have in hand: enough to keep it busy, few enough to keep the scheduler light."""
     return max(_LEAST_WAITING, 4 * patience.threads())
 

@@ -8,19 +8,79 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from munjang.bulk.job import Job
-from munjang.bulk.opening import forget_packed
+from munjang.bulk.input_streams import forget_packed
+from munjang.bulk.job import BulkJob, InputFile, ShardSpec
+from munjang.bulk.plan import can_enter_anywhere, count_text_bytes, guess_rows
+from munjang.bulk.read_shard import ShardRows, read_shard
 from munjang.bulk.run import describe
-from munjang.bulk.sampling import SAMPLE_ROWS, Piece, read_pieces, total_rows
 from munjang.bulk.settings import BulkSettings
 from munjang.errors import InputError, UsageError
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.wording import brief_repr
+
+SAMPLE_ROWS = 1_000
+_PIECES = 50
+
+
+@brief_repr
+@dataclass(frozen=True)
+class InputPiece:
+    """A part of a file, and what was read there."""
+
+    spec: ShardSpec
+    found: ShardRows
+
+
+def read_pieces(job: BulkJob) -> list[InputPiece]:
+    """Read about SAMPLE_ROWS rows from all over the input, or all of them if there are no more."""
+    return [InputPiece(spec, read_shard(job.inputs[spec.file], spec, job.settings)) for spec in _choose_pieces(job)]
+
+
+def count_rows(job: BulkJob, pieces: list[InputPiece]) -> int:
+    """Guess how many rows the input has: from the bytes of the rows that were read, where they lie all over a file."""
+    return sum(_read_piece(file, [piece for piece in pieces if piece.spec.file == number], job) for number, file in enumerate(job.inputs))
+
+
+def _read_piece(file: InputFile, pieces: list[InputPiece], job: BulkJob) -> int:
+    read = sum(piece.spec.stop - piece.spec.start for piece in pieces)
+    rows = sum(len(piece.found.texts) + len(piece.found.rejected) for piece in pieces)
+    if file.format == "parquet" or not rows or not can_enter_anywhere(file, job.settings):
+        return guess_rows(file)
+    return round(count_text_bytes(file) * rows / read)
+
+
+def _choose_pieces(job: BulkJob) -> Iterator[ShardSpec]:
+    sizes = [guess_rows(file) for file in job.inputs]
+    total = sum(sizes)
+    whole = total <= SAMPLE_ROWS
+    starts = [total * piece // _PIECES for piece in range(_PIECES)]
+    before = 0
+    for number, (file, rows) in enumerate(zip(job.inputs, sizes, strict=True)):
+        inside = [start - before for start in starts if before <= start < before + rows]
+        before += rows
+        if not rows:
+            continue
+        if whole:
+            yield _make_spec(file, number, 0, rows, rows)
+        elif can_enter_anywhere(file, job.settings):
+            for start in inside:
+                yield _make_spec(file, number, start, start + SAMPLE_ROWS // _PIECES, rows)
+        elif inside:
+            yield _make_spec(file, number, 0, len(inside) * SAMPLE_ROWS // _PIECES, rows)
+
+
+def _make_spec(file: InputFile, number: int, start: int, stop: int, rows: int) -> ShardSpec:
+    """Return the part between two rows; in all formats but Parquet, the bytes where they should be."""
+    if file.format == "parquet":
+        return ShardSpec(0, number, start, min(stop, rows))
+    first, last = (file.begin + round(count_text_bytes(file) * min(row, rows) / rows) for row in (start, stop))
+    return ShardSpec(0, number, first, max(last, first + 1))
+
 
 EFFICIENCY = 0.9
 _BYTES = {"float32": 4.0, "float16": 2.0, "int8": 1.0, "uint8": 1.0, "binary": 1 / 8, "ubinary": 1 / 8}
@@ -66,13 +126,13 @@ def estimate(
     pieces = read_pieces(job)
     forget_packed()
     sample = _measure(job, pieces, time.perf_counter() - started, encoder)
-    found = total_rows(job, pieces)
+    found = count_rows(job, pieces)
     total = rows or max(found, 1)
     rate = sample.rows / sample.seconds
     seconds = total / (rate * workers * (EFFICIENCY if workers > 1 else 1.0))
     text_bytes = sample.text_bytes / sample.rows if settings.keep_text else 0.0
     beside = _ID_BYTES + text_bytes
-    sizes = {name: round(total * (_width(job, settings) * each + beside)) for name, each in _BYTES.items()}
+    sizes = {name: round(total * (_measure_width(job, settings) * each + beside)) for name, each in _BYTES.items()}
     return Estimate(
         rows=total,
         workers=workers,
@@ -91,7 +151,7 @@ def estimate(
     )
 
 
-def _width(job: Job, settings: BulkSettings) -> int:
+def _measure_width(job: BulkJob, settings: BulkSettings) -> int:
     """Return how many numbers a vector has before it is packed into bits."""
     return job.model.dimension * 8 if settings.precision in ("binary", "ubinary") else job.model.dimension
 
@@ -107,7 +167,7 @@ class _Sample:
     seconds: float
 
 
-def _measure(job: Job, pieces: Sequence[Piece], reading: float, encoder: SentenceEncoder) -> _Sample:
+def _measure(job: BulkJob, pieces: Sequence[InputPiece], reading: float, encoder: SentenceEncoder) -> _Sample:
     texts = [text for piece in pieces for text in piece.found.texts]
     if not texts:
         first = next((piece for piece in pieces if piece.found.rejected), None)

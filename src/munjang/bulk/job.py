@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeVar, get_origin, get_type_hints
 
 from munjang.bulk.settings import BulkSettings
-from munjang.errors import DamagedFile, shown
-from munjang.text.rows import Format
+from munjang.errors import DamagedFile, quote
+from munjang.text.records import Format
 from munjang.wording import brief_repr
 
 
@@ -52,7 +52,7 @@ class Model:
 
 @brief_repr
 @dataclass(frozen=True)
-class Job:
+class BulkJob:
     """What is to be done, in full."""
 
     model: Model
@@ -86,7 +86,7 @@ class WrittenFile:
 
     def __post_init__(self) -> None:
         if not re.fullmatch(_FILE_NAME, self.name):  # a name that somebody else wrote may not lead out of the folder
-            raise ValueError(f"the name {shown(self.name)}")
+            raise ValueError(f"the name {quote(self.name)}")
 
 
 @brief_repr
@@ -111,48 +111,48 @@ _FILE_NAME = r"vectors/part-[0-9]{8,20}\.(npy|jsonl|parquet)"
 _Noun = TypeVar("_Noun", ShardSpec, WrittenFile, Receipt)
 
 
-def to_json(value: Job | ShardSpec | Receipt) -> str:
+def to_json(value: BulkJob | ShardSpec | Receipt) -> str:
     """Return a noun as one line of JSON."""
     return json.dumps(asdict(value), ensure_ascii=False)
 
 
-def job_from(value: Any, *, where: str) -> Job:
+def read_job(value: Any, *, where: str) -> BulkJob:
     """Read a job back."""
     try:
-        return Job(
+        return BulkJob(
             model=Model(**value["model"]),
             settings=BulkSettings(**value["settings"]),
-            inputs=tuple(_input(each) for each in value["inputs"]),
+            inputs=tuple(_read_input(each) for each in value["inputs"]),
         )
     except (KeyError, TypeError) as error:
-        raise _damaged(where, error) from None
+        raise _make_damage_error(where, error) from None
 
 
-def spec_from(value: Any, *, where: str) -> ShardSpec:
+def read_spec(value: Any, *, where: str) -> ShardSpec:
     """Read a shard's spec back."""
-    return _checked(ShardSpec, value, where)
+    return _check(ShardSpec, value, where)
 
 
-def receipt_from(value: Any, *, where: str) -> Receipt:
+def parse_receipt(value: Any, *, where: str) -> Receipt:
     """Read a receipt back."""
     try:
-        files = tuple(_checked(WrittenFile, each, where) for each in value["files"])
-        return _checked(Receipt, {**value, "files": files}, where)
+        files = tuple(_check(WrittenFile, each, where) for each in value["files"])
+        return _check(Receipt, {**value, "files": files}, where)
     except (KeyError, TypeError, ValueError) as error:
-        raise _damaged(where, error) from None
+        raise _make_damage_error(where, error) from None
 
 
-def _input(value: Mapping[str, Any]) -> InputFile:
+def _read_input(value: Mapping[str, Any]) -> InputFile:
     columns = value["columns"]
     return InputFile(**{**value, "columns": None if columns is None else tuple(columns)})
 
 
-def _checked(kind: type[_Noun], value: Any, where: str) -> _Noun:
+def _check(kind: type[_Noun], value: Any, where: str) -> _Noun:
     hints = {name: (int, float) if hint is float else get_origin(hint) or hint for name, hint in get_type_hints(kind).items()}
     if not isinstance(value, dict) or set(value) != set(hints) or not all(isinstance(value[name], hints[name]) for name in hints):
-        raise _damaged(where, ValueError(f"other keys or types than a {kind.__name__} has"))
+        raise _make_damage_error(where, ValueError(f"other keys or types than a {kind.__name__} has"))
     return kind(**value)
 
 
-def _damaged(where: str, error: Exception) -> DamagedFile:
+def _make_damage_error(where: str, error: Exception) -> DamagedFile:
     return DamagedFile(f"{where}: is not what munjang bulk writes ({error})\n  restore the file, or begin again in another folder")

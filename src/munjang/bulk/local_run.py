@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from queue import SimpleQueue
 
-from munjang.bulk.attempt import Problem
-from munjang.bulk.job import Job, Receipt, ShardSpec, receipt_from, to_json
+from munjang.bulk.job import BulkJob, Receipt, ShardSpec, parse_receipt, to_json
+from munjang.bulk.shard import ShardProblem
 from munjang.errors import MunjangError
 
 COMMAND = (sys.executable, "-P", "-m", "munjang.bulk.worker")
@@ -30,7 +30,7 @@ ATTEMPTS = 5
 class Work:
     """What every worker is told first."""
 
-    job: Job
+    job: BulkJob
     output: str
     threads: int
     cache: str | None = None
@@ -111,7 +111,7 @@ class _Hand:
             if self._waiting.stopped:
                 raise MunjangError("stopped")
             if answer:
-                return _receipt(answer)
+                return _read_receipt(answer)
             code = self._end()
         raise MunjangError(
             f"shard {spec.number}: its worker died {ATTEMPTS} times (exit code {code})\n"
@@ -150,7 +150,7 @@ class _Hand:
         if not answer.endswith("\n"):
             return None
         if "ready" not in json.loads(answer):
-            _receipt(answer)  # raises what kept it from getting ready
+            _read_receipt(answer)  # raises what kept it from getting ready
         return process
 
     def _start(self) -> subprocess.Popen[str]:
@@ -180,9 +180,9 @@ class _Hand:
         return process.wait()
 
 
-def _receipt(answer: str) -> Receipt:
+def _read_receipt(answer: str) -> Receipt:
     """Return the receipt in an answer, or raise the problem in it."""
     value = json.loads(answer)
     if "problem" in value:
-        raise Problem(**value["problem"]).error()
-    return receipt_from(value["receipt"], where="a worker's answer")
+        raise ShardProblem(**value["problem"]).error()
+    return parse_receipt(value["receipt"], where="a worker's answer")

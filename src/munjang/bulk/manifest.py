@@ -1,4 +1,4 @@
-"""The papers of a job in its output folder: what it is, its plan, which shards are done, and at the end all receipts in one file.
+"""A job in its output folder: what it is, its plan, which shards are done, and at the end all receipts in one file.
 
     manifest.json     the job: model, settings, input files; when all is done also every receipt
     plan.jsonl        one shard a line
@@ -17,12 +17,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from munjang.bulk.job import Job, Receipt, ShardSpec, job_from, receipt_from, spec_from, to_json
+from munjang.bulk.job import BulkJob, Receipt, ShardSpec, parse_receipt, read_job, read_spec, to_json
 from munjang.bulk.shard import RECEIPTS, REJECTED, read_receipt
-from munjang.bulk.shard_files import VECTORS
+from munjang.bulk.shard_files import VECTORS, from_json, read_checksummed, write_checksummed
 from munjang.bulk.storage import Storage
-from munjang.bulk.summed import from_json, from_summed, to_summed
-from munjang.errors import DamagedFile, InputError, UsageError, shown
+from munjang.errors import DamagedFile, InputError, UsageError, quote
 
 MANIFEST, PLAN, REJECTED_ROWS = "manifest.json", "plan.jsonl", "rejected.jsonl"
 VERSION = 1
@@ -32,52 +31,52 @@ _KEYS = {"munjang_bulk", _PLAN_SUM, "model", "settings", "inputs", "receipts"}
 
 
 @dataclass(frozen=True)
-class Papers:
+class Manifest:
     """A job as it was begun."""
 
-    job: Job
+    job: BulkJob
     specs: tuple[ShardSpec, ...]
     receipts: tuple[Receipt, ...] | None
     """All of them, once the job is done."""
 
 
-def read_papers(storage: Storage) -> Papers | None:
+def read_manifest(storage: Storage) -> Manifest | None:
     """Return the job whose output is here; None where there is none."""
     content = storage.read(MANIFEST)
     if content is None:
         return None
     where = f"{storage.place}/{MANIFEST}"
-    value = from_summed(content, where=where, advice=RESTORE)
+    value = read_checksummed(content, where=where, advice=RESTORE)
     if not isinstance(value, dict) or value.get("munjang_bulk") != VERSION:
         raise InputError(f"{where}: is not the manifest of a bulk job of this version\n  choose another folder")
     if not set(value) <= _KEYS:
         raise DamagedFile(f"{where}: holds other keys than munjang bulk writes\n  {RESTORE}")
-    specs = tuple(_plan(storage, value.get(_PLAN_SUM)))
-    return Papers(job_from(value, where=where), specs, _receipts(value.get("receipts"), specs, where))
+    specs = tuple(_read_plan(storage, value.get(_PLAN_SUM)))
+    return Manifest(read_job(value, where=where), specs, _read_receipts(value.get("receipts"), specs, where))
 
 
-def begin(storage: Storage, job: Job, specs: Iterable[ShardSpec]) -> Papers:
+def begin(storage: Storage, job: BulkJob, specs: Iterable[ShardSpec]) -> Manifest:
     """Write down a new job; the manifest comes last, so a job that has one has a plan."""
     planned = tuple(specs)
-    storage.write(PLAN, _plan_lines(planned))
-    storage.write(MANIFEST, _manifest(job, planned, None))
-    return Papers(job, planned, None)
+    storage.write(PLAN, _list_plan_lines(planned))
+    storage.write(MANIFEST, _write_manifest(job, planned, None))
+    return Manifest(job, planned, None)
 
 
-def refuse_changes(then: Job, now: Job, *, where: str) -> None:
+def refuse_changes(then: BulkJob, now: BulkJob, *, where: str) -> None:
     """Refuse to go on with another model, other settings or other files than a job was begun with."""
-    changes = list(differences(then, now))
+    changes = list(list_differences(then, now))
     if changes:
         listed = "\n".join(f"  {change}" for change in changes[:20])
         raise UsageError(f"{where}: holds a job that differs from this one\n{listed}\n  call it as it was begun, or choose another folder")
 
 
-def differences(then: Job, now: Job) -> Iterator[str]:
+def list_differences(then: BulkJob, now: BulkJob) -> Iterator[str]:
     """Yield what differs between two jobs, one line each."""
     if then.model.fingerprint != now.model.fingerprint:
         yield (
-            f"model: {shown(then.model.name)} ({then.model.fingerprint[:12]}) then, "
-            f"{shown(now.model.name)} ({now.model.fingerprint[:12]}) now"
+            f"model: {quote(then.model.name)} ({then.model.fingerprint[:12]}) then, "
+            f"{quote(now.model.name)} ({now.model.fingerprint[:12]}) now"
         )
     before, after = asdict(then.settings), asdict(now.settings)
     for name, value in before.items():
@@ -110,19 +109,19 @@ def open_receipts(storage: Storage, specs: Sequence[ShardSpec]) -> dict[int, Rec
     return found
 
 
-def finish(storage: Storage, papers: Papers, receipts: dict[int, Receipt]) -> Papers:
+def finish(storage: Storage, manifest: Manifest, receipts: dict[int, Receipt]) -> Manifest:
     """Write the rejected rows with their lines, then the manifest with all receipts."""
-    in_order = tuple(receipts[spec.number] for spec in papers.specs)
-    storage.write(REJECTED_ROWS, _rejected(storage, papers, receipts))
-    storage.write(MANIFEST, _manifest(papers.job, papers.specs, in_order))
-    return Papers(papers.job, papers.specs, in_order)
+    in_order = tuple(receipts[spec.number] for spec in manifest.specs)
+    storage.write(REJECTED_ROWS, _write_rejected(storage, manifest, receipts))
+    storage.write(MANIFEST, _write_manifest(manifest.job, manifest.specs, in_order))
+    return Manifest(manifest.job, manifest.specs, in_order)
 
 
-def _rejected(storage: Storage, papers: Papers, receipts: dict[int, Receipt]) -> Iterator[bytes]:
+def _write_rejected(storage: Storage, manifest: Manifest, receipts: dict[int, Receipt]) -> Iterator[bytes]:
     """Yield the lines of `rejected.jsonl`; only now is it known how many lines of a file stand before a shard."""
     line, last = 0, -1
-    for spec in papers.specs:
-        file, receipt = papers.job.inputs[spec.file], receipts[spec.number]
+    for spec in manifest.specs:
+        file, receipt = manifest.job.inputs[spec.file], receipts[spec.number]
         if spec.file != last:
             line, last = file.first_line, spec.file
         if receipt.rejected:
@@ -139,29 +138,29 @@ def _rejected(storage: Storage, papers: Papers, receipts: dict[int, Receipt]) ->
         line += receipt.lines
 
 
-def _manifest(job: Job, specs: Sequence[ShardSpec], receipts: Sequence[Receipt] | None) -> bytes:
+def _write_manifest(job: BulkJob, specs: Sequence[ShardSpec], receipts: Sequence[Receipt] | None) -> bytes:
     listed = None if receipts is None else [asdict(each) for each in receipts]
-    checksum = hashlib.sha256(_plan_lines(specs)).hexdigest()
+    checksum = hashlib.sha256(_list_plan_lines(specs)).hexdigest()
     value: dict[str, Any] = {"munjang_bulk": VERSION, _PLAN_SUM: checksum, **asdict(job), "receipts": listed}
-    return to_summed(value, indent=1)
+    return write_checksummed(value, indent=1)
 
 
-def _receipts(listed: Any, specs: Sequence[ShardSpec], where: str) -> tuple[Receipt, ...] | None:
+def _read_receipts(listed: Any, specs: Sequence[ShardSpec], where: str) -> tuple[Receipt, ...] | None:
     if listed is None:
         return None
     if not isinstance(listed, list) or len(listed) != len(specs):
         raise DamagedFile(f"{where}: does not hold one receipt for each of {len(specs):,} shards\n  restore it, or begin again elsewhere")
-    receipts = tuple(receipt_from(each, where=where) for each in listed)
+    receipts = tuple(parse_receipt(each, where=where) for each in listed)
     if not all(receipt.files for receipt in receipts):
         raise DamagedFile(f"{where}: holds a receipt without files\n  {RESTORE}")
     return receipts
 
 
-def _plan_lines(specs: Iterable[ShardSpec]) -> bytes:
+def _list_plan_lines(specs: Iterable[ShardSpec]) -> bytes:
     return "".join(to_json(spec) + "\n" for spec in specs).encode()
 
 
-def _plan(storage: Storage, checksum: str | None) -> Iterator[ShardSpec]:
+def _read_plan(storage: Storage, checksum: str | None) -> Iterator[ShardSpec]:
     where = f"{storage.place}/{PLAN}"
     content = storage.read(PLAN)
     if content is None:
@@ -169,4 +168,4 @@ def _plan(storage: Storage, checksum: str | None) -> Iterator[ShardSpec]:
     if checksum is not None and hashlib.sha256(content).hexdigest() != checksum:  # an older version wrote none
         raise DamagedFile(f"{where}: is not what was written (its checksum differs)\n  {RESTORE}")
     for line in content.split(b"\n")[:-1]:
-        yield spec_from(from_json(line, where=where, advice=RESTORE), where=where)
+        yield read_spec(from_json(line, where=where, advice=RESTORE), where=where)

@@ -10,12 +10,12 @@ from typing import BinaryIO
 
 import numpy as np
 
-from munjang.bulk.job import Job, Receipt, ShardSpec
-from munjang.bulk.manifest import MANIFEST, read_papers
-from munjang.bulk.shard_files import Block, block_from, parquet_schema, parquet_table, parquet_writer
+from munjang.atomic import atomic_file
+from munjang.bulk.job import BulkJob, Receipt, ShardSpec
+from munjang.bulk.manifest import MANIFEST, read_manifest
+from munjang.bulk.shard_files import Block, make_schema, make_table, open_parquet_writer, read_block
 from munjang.bulk.storage import Storage, is_url, open_storage
 from munjang.errors import DamagedFile, InputError, UsageError
-from munjang.whole_file import whole_file
 from munjang.wording import brief_repr
 
 MERGED = (".parquet", ".npy")
@@ -26,7 +26,7 @@ MERGED = (".parquet", ".npy")
 class BulkOutput:
     """The vectors of a finished job."""
 
-    job: Job
+    job: BulkJob
     specs: tuple[ShardSpec, ...]
     receipts: tuple[Receipt, ...]
     storage: Storage
@@ -49,7 +49,7 @@ class BulkOutput:
                     f"{where}: is not what was written (its checksum differs)\n  remove it and continue with munjang bulk --resume"
                 )
             contents.append(content)
-        return block_from(contents, self.job, where=f"{self.storage.place}/{self.receipts[number].files[0].name}")
+        return read_block(contents, self.job, where=f"{self.storage.place}/{self.receipts[number].files[0].name}")
 
     def blocks(self) -> Iterator[Block]:
         """Yield the rows of every shard, in the order of the input."""
@@ -70,12 +70,12 @@ class BulkOutput:
 def open_output(place: str | Path) -> BulkOutput:
     """Open a finished job's folder."""
     storage = open_storage(str(place))
-    papers = read_papers(storage)
-    if papers is None:
+    manifest = read_manifest(storage)
+    if manifest is None:
         raise InputError(f"{place}: holds no {MANIFEST}, expected the folder that munjang bulk wrote")
-    if papers.receipts is None:
+    if manifest.receipts is None:
         raise InputError(f"{place}: its job is not done\n  end it with munjang bulk --resume")
-    return BulkOutput(papers.job, papers.specs, papers.receipts, storage)
+    return BulkOutput(manifest.job, manifest.specs, manifest.receipts, storage)
 
 
 def is_output(place: str) -> bool:
@@ -90,7 +90,7 @@ def merge(output: BulkOutput, path: str | Path) -> str:
         raise UsageError(f"{target}: expected a name that ends in {' or '.join(MERGED)}")
     if not output.rows:
         raise InputError("the job has no rows to merge")
-    with whole_file(target) as handle:
+    with atomic_file(target) as handle:
         (_merge_npy if target.suffix.lower() == ".npy" else _merge_parquet)(output, handle)
         handle.seek(0)
         return hashlib.file_digest(handle, "sha256").hexdigest()
@@ -100,10 +100,10 @@ def _merge_parquet(output: BulkOutput, handle: BinaryIO) -> None:
     writer = None
     for block in output.blocks():
         if writer is None:
-            schema = parquet_schema(output.job, block.vectors_ND.shape[1], block.vectors_ND.dtype)
-            writer = parquet_writer(handle, schema)
+            schema = make_schema(output.job, block.vectors_ND.shape[1], block.vectors_ND.dtype)
+            writer = open_parquet_writer(handle, schema)
         if block.ids:
-            writer.write_table(parquet_table(block, schema), row_group_size=len(block.ids))
+            writer.write_table(make_table(block, schema), row_group_size=len(block.ids))
     if writer is not None:
         writer.close()
 

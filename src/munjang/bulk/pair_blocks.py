@@ -24,7 +24,7 @@ from munjang.bulk.output import BulkOutput, open_output
 from munjang.bulk.storage import is_url
 from munjang.errors import InputError, MunjangError, UsageError
 from munjang.types import Ints, Vectors
-from munjang.vectors.similarity import prepared
+from munjang.vectors.similarity import prepare_rows
 from munjang.wording import brief_repr
 
 SAME = 0.999_999
@@ -77,7 +77,7 @@ class _Best:
 
 def count_blocks(place: str) -> int:
     """Return how many blocks `mine_output` has to do."""
-    shards = len(_shards(open_output(place)))
+    shards = len(_list_shards(open_output(place)))
     return shards * (shards + 1) // 2
 
 
@@ -94,33 +94,33 @@ def mine_output(
     output = open_output(place)
     if output.job.settings.precision not in ("float32", "float16"):
         raise UsageError(f"{place}: holds {output.job.settings.precision} vectors, pairs need float32 or float16")
-    shards = _shards(output)
+    shards = _list_shards(output)
     blocks = ((a, b) for at, a in enumerate(shards) for b in shards[at:])
     found = _Best(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32), {}, 0, False)
-    task = _Task(place, _content(output), threshold, top)
-    results = (block_pairs(task, a, b) for a, b in blocks) if client is None else _on(client, task, blocks)
+    task = _Task(place, _hash_content(output), threshold, top)
+    results = (block_pairs(task, a, b) for a, b in blocks) if client is None else _run_on(client, task, blocks)
     for best in results:
-        found = _joined(found, best, top)
+        found = _join(found, best, top)
         if progress is not None:
             progress(1)
     pairs = zip(found.a_P.tolist(), found.b_P.tolist(), found.score_P.tolist(), strict=True)
     return BulkPairs(tuple(IdPair(found.ids[a], found.ids[b], score) for a, b, score in pairs), found.same, found.cut)
 
 
-def _shards(output: BulkOutput) -> list[int]:
+def _list_shards(output: BulkOutput) -> list[int]:
     return [number for number, receipt in enumerate(output.receipts) if receipt.rows]
 
 
-def _content(output: BulkOutput) -> str:
+def _hash_content(output: BulkOutput) -> str:
     """Return what only this output's vectors are known by."""
     return hashlib.sha256("".join(file.sha256 for receipt in output.receipts for file in receipt.files).encode()).hexdigest()
 
 
-def _on(client: Any, task: _Task, blocks: Iterator[tuple[int, int]]) -> Iterator[_Best]:
+def _run_on(client: Any, task: _Task, blocks: Iterator[tuple[int, int]]) -> Iterator[_Best]:
     """Keep a few blocks for each of the cluster's threads in hand, so that results never pile up."""
     from distributed import KilledWorker, wait
 
-    from munjang.bulk.dask_patience import NO_WORKERS_SECONDS, Patience, lost
+    from munjang.bulk.dask_run import NO_WORKERS_SECONDS, Patience, make_lost_error
 
     then = "call it again"
     patience = Patience(client, NO_WORKERS_SECONDS, then)
@@ -142,7 +142,7 @@ def _on(client: Any, task: _Task, blocks: Iterator[tuple[int, int]]) -> Iterator
                 patience.look()
             except (CancelledError, RuntimeError):  # Dask says the latter of a loop that was closed
                 if patience.is_gone:
-                    raise lost(then) from None
+                    raise make_lost_error(then) from None
                 raise
             except KilledWorker as error:
                 raise MunjangError(f"workers died again and again ({error.last_worker})\n  give them more memory, then {then}") from None
@@ -150,10 +150,10 @@ def _on(client: Any, task: _Task, blocks: Iterator[tuple[int, int]]) -> Iterator
 
 def block_pairs(task: _Task, a: int, b: int) -> _Best:
     """Return the best pairs between two shards, or inside one."""
-    output = _opened(task.place, task.content)
+    output = _open_output(task.place, task.content)
     start_a, start_b = (sum(receipt.rows for receipt in output.receipts[:number]) for number in (a, b))
-    ids_a, unit_ND = _unit(task.place, task.content, a)
-    ids_b, unit_MD = (ids_a, unit_ND) if a == b else _unit(task.place, task.content, b)
+    ids_a, unit_ND = _normalize(task.place, task.content, a)
+    ids_b, unit_MD = (ids_a, unit_ND) if a == b else _normalize(task.place, task.content, b)
     found = _Best(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32), {}, 0, False)
     for at in range(0, len(unit_ND), TILE):
         for beside in range(at if a == b else 0, len(unit_MD), TILE):
@@ -164,12 +164,12 @@ def block_pairs(task: _Task, a: int, b: int) -> _Best:
             score_P = scores_NM[rows_P, columns_P]
             other = score_P < np.float32(SAME)
             a_P, b_P = (rows_P + at + start_a)[other], (columns_P + beside + start_b)[other]
-            found = _joined(found, _Best(a_P, b_P, score_P[other], {}, int((~other).sum()), False), task.top)
+            found = _join(found, _Best(a_P, b_P, score_P[other], {}, int((~other).sum()), False), task.top)
     ids = {place: ids_a[place - start_a] for place in found.a_P.tolist()} | {place: ids_b[place - start_b] for place in found.b_P.tolist()}
     return _Best(found.a_P, found.b_P, found.score_P, ids, found.same, found.cut)
 
 
-def _joined(one: _Best, other: _Best, top: int) -> _Best:
+def _join(one: _Best, other: _Best, top: int) -> _Best:
     """Return the best of two, best first, equal scores by places, so that the order of blocks does not matter."""
     a_P, b_P = np.concatenate([one.a_P, other.a_P]), np.concatenate([one.b_P, other.b_P])
     score_P = np.concatenate([one.score_P, other.score_P])
@@ -182,15 +182,15 @@ def _joined(one: _Best, other: _Best, top: int) -> _Best:
 
 
 @lru_cache(maxsize=4)
-def _unit(place: str, content: str, number: int) -> tuple[list[str], Vectors]:
-    block = _opened(place, content).block(number)
-    return block.ids, prepared(np.asarray(block.vectors_ND, dtype=np.float32), "cosine")
+def _normalize(place: str, content: str, number: int) -> tuple[list[str], Vectors]:
+    block = _open_output(place, content).block(number)
+    return block.ids, prepare_rows(np.asarray(block.vectors_ND, dtype=np.float32), "cosine")
 
 
 @lru_cache(maxsize=2)
-def _opened(place: str, content: str) -> BulkOutput:
+def _open_output(place: str, content: str) -> BulkOutput:
     """Open an output once; `content` tells it from what stood at the same place before."""
     output = open_output(place)
-    if _content(output) != content:
+    if _hash_content(output) != content:
         raise InputError(f"{place}: was written anew, or is another folder on this machine\n  call it again when the job is done")
     return output

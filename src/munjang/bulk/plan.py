@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from munjang.bulk.input_streams import find_layout, open_at, open_lines, open_parquet, open_raw, shorten_name, translate_read_errors
 from munjang.bulk.job import InputFile, ShardSpec
-from munjang.bulk.look import layout_of, parquet_file
-from munjang.bulk.opening import open_raw, opened_at, opened_lines, reading, short_name
 from munjang.bulk.settings import BulkSettings
 from munjang.errors import InputError
 from munjang.limits import LIMITS
-from munjang.text.read_csv import csv_rows
-from munjang.text.read_lines import decoded_lines
+from munjang.text.read_csv import read_csv_rows
+from munjang.text.read_lines import decode_lines
 
 SAMPLE_BYTES = 2**18
 """How much of a file is read to tell how long its rows are."""
@@ -27,29 +26,29 @@ def plan_shards(inputs: Sequence[InputFile], settings: BulkSettings) -> Iterator
     """Yield every shard of a job; the same files and settings always give the same shards."""
     number = 0
     for index, file in enumerate(inputs):
-        cuts = _cuts(file, settings)
+        cuts = _find_cuts(file, settings)
         for start, stop in pairwise(cuts):
             yield ShardSpec(number, index, start, stop)
             number += 1
 
 
-def rows_like(file: InputFile) -> int:
+def guess_rows(file: InputFile) -> int:
     """Guess how many rows a file has from its size and its first rows; exact for Parquet."""
-    with reading(file.path):
+    with translate_read_errors(file.path):
         if file.format == "parquet":
             return parquet_rows(file)
-        size = text_bytes(file)
-        return round(size / _bytes_per_line(file)) if size > 0 else 0
+        size = count_text_bytes(file)
+        return round(size / _measure_line(file)) if size > 0 else 0
 
 
-def text_bytes(file: InputFile) -> int:
+def count_text_bytes(file: InputFile) -> int:
     """Return how many bytes of text a file has behind its head; of a packed one, a guess."""
     return file.bytes * _UNPACKED if file.packed else file.bytes - file.begin
 
 
 def can_enter_anywhere(file: InputFile, settings: BulkSettings) -> bool:
     """Return whether a row can be found from any place of a file, so that not all before it has to be read."""
-    return file.format == "parquet" or not (file.packed or _quoted(file, settings))
+    return file.format == "parquet" or not (file.packed or _is_quoted(file, settings))
 
 
 _UNPACKED = 3
@@ -59,28 +58,28 @@ _UNPACKED = 3
 def parquet_rows(file: InputFile) -> int:
     """Return the number of rows that a Parquet file says it has."""
     with open_raw(file.path) as handle:
-        return int(parquet_file(handle).metadata.num_rows)
+        return int(open_parquet(handle).metadata.num_rows)
 
 
-def _cuts(file: InputFile, settings: BulkSettings) -> list[int]:
+def _find_cuts(file: InputFile, settings: BulkSettings) -> list[int]:
     """Return where shards begin, and where the last one ends."""
-    with reading(file.path):
+    with translate_read_errors(file.path):
         if file.format == "parquet":
-            return _even(0, parquet_rows(file), settings.shard_rows)
+            return _cut_evenly(0, parquet_rows(file), settings.shard_rows)
         if file.packed:
-            return _scanned_records(file, settings) if _quoted(file, settings) else _scanned_lines(file, settings)
+            return _scan_records(file, settings) if _is_quoted(file, settings) else _scan_lines(file, settings)
         if file.begin >= file.bytes:
             return []
-        step = max(1, round(_bytes_per_line(file) * settings.shard_rows))
-        if _quoted(file, settings) and file.bytes - file.begin > step:
-            return _scanned_records(file, settings)
-        return _even(file.begin, file.bytes, step)
+        step = max(1, round(_measure_line(file) * settings.shard_rows))
+        if _is_quoted(file, settings) and file.bytes - file.begin > step:
+            return _scan_records(file, settings)
+        return _cut_evenly(file.begin, file.bytes, step)
 
 
-def _even(begin: int, end: int, step: int) -> list[int]:
+def _cut_evenly(begin: int, end: int, step: int) -> list[int]:
     """Return cuts that are `step` apart; a rest that is shorter than half a step joins the shard before it.
 
-    >>> _even(0, 25, 10), _even(0, 24, 10), _even(0, 0, 10)
+    >>> _cut_evenly(0, 25, 10), _cut_evenly(0, 24, 10), _cut_evenly(0, 0, 10)
     ([0, 10, 20, 25], [0, 10, 24], [])
     """
     if end <= begin:
@@ -89,20 +88,20 @@ def _even(begin: int, end: int, step: int) -> list[int]:
     return [*(begin + part * step for part in range(parts)), end]
 
 
-def _bytes_per_line(file: InputFile) -> float:
-    with opened_at(file.path, file.begin) as stream:
+def _measure_line(file: InputFile) -> float:
+    with open_at(file.path, file.begin) as stream:
         sample = stream.read(SAMPLE_BYTES)
     return len(sample) / max(sample.count(b"\n"), 1)
 
 
-def _quoted(file: InputFile, settings: BulkSettings) -> bool:
-    return layout_of(file.format, settings, file.columns, header=False).quoting
+def _is_quoted(file: InputFile, settings: BulkSettings) -> bool:
+    return find_layout(file.format, settings, file.columns, header=False).quoting
 
 
-def _scanned_lines(file: InputFile, settings: BulkSettings) -> list[int]:
+def _scan_lines(file: InputFile, settings: BulkSettings) -> list[int]:
     """Walk through the lines and cut after every `shard_rows` of them."""
     cuts = [file.begin]
-    with opened_at(file.path, file.begin) as stream:
+    with open_at(file.path, file.begin) as stream:
         at, count = file.begin, 0
         while data := stream.readline(LIMITS.max_line_bytes):
             if count >= settings.shard_rows:
@@ -113,19 +112,19 @@ def _scanned_lines(file: InputFile, settings: BulkSettings) -> list[int]:
     return [*cuts, at] if at > file.begin else []
 
 
-def _scanned_records(file: InputFile, settings: BulkSettings) -> list[int]:
+def _scan_records(file: InputFile, settings: BulkSettings) -> list[int]:
     """Walk through the records and cut where one starts; parsing may begin anew there, since a record knows nothing of those before it."""
 
     def reject(_line: int, _error: InputError) -> None:
         """Broken records are told when they are read for good."""
 
-    layout = layout_of(file.format, settings, file.columns, header=False)
-    source = short_name(file.path)
+    layout = find_layout(file.format, settings, file.columns, header=False)
+    source = shorten_name(file.path)
     cuts, count = [file.begin], 0
-    with opened_lines(file.path, file.begin, None) as lines:
-        decoded = decoded_lines(lines, layout, source=source, limits=LIMITS, reject=reject)
+    with open_lines(file.path, file.begin, None) as lines:
+        decoded = decode_lines(lines, layout, source=source, limits=LIMITS, reject=reject)
         forgotten = 0
-        for row in csv_rows(decoded, layout, source=source, limits=LIMITS, reject=reject):
+        for row in read_csv_rows(decoded, layout, source=source, limits=LIMITS, reject=reject):
             if count >= settings.shard_rows:
                 place = lines.index(row.line) - forgotten
                 cuts.append(lines.starts[place])

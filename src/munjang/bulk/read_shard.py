@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from munjang.bulk.input_streams import find_layout, open_lines, open_parquet, open_raw, shorten_name, translate_read_errors
 from munjang.bulk.job import InputFile, ShardSpec
-from munjang.bulk.look import layout_of, parquet_file
-from munjang.bulk.opening import LineRange, open_raw, opened_lines, reading, short_name
 from munjang.bulk.settings import BulkSettings
-from munjang.errors import InputError, TextError, shown
+from munjang.errors import InputError, TextError, quote
 from munjang.limits import LIMITS
-from munjang.text.read_csv import csv_rows
-from munjang.text.read_json import jsonl_rows
-from munjang.text.read_lines import decoded_lines, text_rows
-from munjang.text.records import id_of, text_of
-from munjang.text.rows import Reject, Row, place
+from munjang.text.readers import read_line_rows
+from munjang.text.records import Row, describe_place, find_id, find_text
 from munjang.text.unicode import clean
+from munjang.wording import brief_repr
 
 _BATCH = 1_024
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Rejected:
     """A row that cannot be used."""
@@ -33,6 +30,7 @@ class Rejected:
     reason: str
 
 
+@brief_repr
 @dataclass
 class ShardRows:
     """What a shard holds."""
@@ -50,7 +48,7 @@ class ShardRows:
 def read_shard(file: InputFile, spec: ShardSpec, settings: BulkSettings) -> ShardRows:
     """Read all rows of a shard. A row without an id gets one: the file's number and the place where the row starts."""
     found = ShardRows()
-    with reading(file.path):
+    with translate_read_errors(file.path):
         if file.format == "parquet":
             _read_parquet(file, spec, found)
         else:
@@ -60,35 +58,26 @@ def read_shard(file: InputFile, spec: ShardSpec, settings: BulkSettings) -> Shar
 
 
 def _read_lines(file: InputFile, spec: ShardSpec, settings: BulkSettings, found: ShardRows) -> None:
-    source = short_name(file.path)
-    with opened_lines(file.path, spec.start, spec.stop, keep=True) as lines:
+    source = shorten_name(file.path)
+    with open_lines(file.path, spec.start, spec.stop, keep=True) as lines:
 
         def reject(number: int, error: InputError) -> None:
             line = lines.index(number)
-            found.rejected.append(Rejected(line, lines.starts[line], _reason(error, place(source, number))))
+            found.rejected.append(Rejected(line, lines.starts[line], _find_reason(error, describe_place(source, number))))
 
-        for row in _line_rows(file, settings, lines, source, reject):
+        layout = find_layout(file.format, settings, file.columns, header=False)
+        for row in read_line_rows(lines, layout, source=source, reject=reject):
             line = lines.index(row.line)
             _take(row, file, spec, found, line=line, at=lines.starts[line], id_named=settings.id_column is not None)
         found.line_count = len(lines.starts)
 
 
-def _line_rows(file: InputFile, settings: BulkSettings, lines: LineRange, source: str, reject: Reject) -> Iterator[Row]:
-    layout = layout_of(file.format, settings, file.columns, header=False)
-    decoded = decoded_lines(lines, layout, source=source, limits=LIMITS, reject=reject)
-    if file.format == "txt":
-        return text_rows(decoded, source=source)
-    if file.format == "jsonl":
-        return jsonl_rows(decoded, source=source, reject=reject)
-    return csv_rows(decoded, layout, source=source, limits=LIMITS, reject=reject)
-
-
 def _read_parquet(file: InputFile, spec: ShardSpec, found: ShardRows) -> None:
-    source = short_name(file.path)
+    source = shorten_name(file.path)
     wanted = [file.text_column] if file.id_column is None else list(dict.fromkeys([file.text_column, file.id_column]))
     with open_raw(file.path) as handle:
         try:
-            table = parquet_file(handle)
+            table = open_parquet(handle)
             at = 0
             for group in range(table.metadata.num_row_groups):
                 rows = table.metadata.row_group(group).num_rows
@@ -117,9 +106,9 @@ def _read_group(
 
 def _take(row: Row, file: InputFile, spec: ShardSpec, found: ShardRows, *, line: int, at: int, id_named: bool) -> None:
     try:
-        id, text = _checked(row, file, spec, at, id_named=id_named)
+        id, text = _check_row(row, file, spec, at, id_named=id_named)
     except InputError as error:
-        found.rejected.append(Rejected(line, at, _reason(error, row.where)))
+        found.rejected.append(Rejected(line, at, _find_reason(error, row.where)))
         return
     found.ids.append(id)
     found.texts.append(text)
@@ -127,19 +116,19 @@ def _take(row: Row, file: InputFile, spec: ShardSpec, found: ShardRows, *, line:
     found.places.append(at)
 
 
-def _checked(row: Row, file: InputFile, spec: ShardSpec, at: int, *, id_named: bool) -> tuple[str, str]:
-    text = clean(text_of(row, file.text_column))
-    id = id_of(row, file.id_column, named=id_named)
+def _check_row(row: Row, file: InputFile, spec: ShardSpec, at: int, *, id_named: bool) -> tuple[str, str]:
+    text = clean(find_text(row, file.text_column))
+    id = find_id(row, file.id_column, named=id_named)
     id = f"{spec.file}:{at}" if id is None else id
     try:
         size = len(id.encode())
     except UnicodeEncodeError:
-        raise TextError(f"the id {shown(id)} holds a lone surrogate, expected Unicode text") from None
+        raise TextError(f"the id {quote(id)} holds a lone surrogate, expected Unicode text") from None
     if size > LIMITS.max_id_bytes:
-        raise TextError(f"the id {shown(id)} has {size:,} bytes, the limit is {LIMITS.max_id_bytes:,}")
+        raise TextError(f"the id {quote(id)} has {size:,} bytes, the limit is {LIMITS.max_id_bytes:,}")
     return id, text
 
 
-def _reason(error: InputError, where: str) -> str:
+def _find_reason(error: InputError, where: str) -> str:
     """Return an error's first line without the place, which is told in the whole file's own lines."""
     return str(error).removeprefix(f"{where}: ").partition("\n")[0]

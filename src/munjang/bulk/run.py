@@ -2,31 +2,99 @@
 
 from __future__ import annotations
 
+import glob
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from munjang.bulk.dask_cluster import LOCAL, check_address, connected
-from munjang.bulk.inputs import find_inputs
-from munjang.bulk.job import Job, Model, Receipt, ShardSpec
+from munjang.bulk.dask_run import LOCAL, check_address, connect
+from munjang.bulk.input_streams import holds_rows, inspect_input, shorten_name
+from munjang.bulk.job import BulkJob, Model, Receipt, ShardSpec
 from munjang.bulk.local_run import Work, run_local
-from munjang.bulk.lock import only_run
-from munjang.bulk.look import holds_rows, look_at
-from munjang.bulk.manifest import Papers, begin, finish, open_receipts, read_papers, refuse_changes
-from munjang.bulk.opening import short_name
+from munjang.bulk.manifest import Manifest, begin, finish, open_receipts, read_manifest, refuse_changes
 from munjang.bulk.plan import plan_shards
 from munjang.bulk.settings import BulkSettings
-from munjang.bulk.storage import Storage, is_url, open_storage
+from munjang.bulk.storage import Storage, is_url, open_filesystem, open_storage
 from munjang.errors import InputError, UsageError
+from munjang.file_lock import hold_lock
 from munjang.limits import usable_cores
 from munjang.models.registry import resolve
 from munjang.models.sentence_encoder import SentenceEncoder
+from munjang.text.readers import find_format
+from munjang.text.records import Format
 from munjang.wording import brief_repr
 
+_WILD = "*?["
 
+
+def find_inputs(names: Sequence[str], *, format: Format | None = None) -> list[str]:
+    """Return the paths of all files to read, each once."""
+    if not names:
+        raise UsageError("there is nothing to read, expected files, folders or patterns")
+    return list(dict.fromkeys(path for name in names for path in _find_files(str(name), format)))
+
+
+def _find_files(name: str, format: Format | None) -> Iterator[str]:
+    if name == "-":
+        raise UsageError("standard input cannot be read twice, which continuing a job needs\n  write it to a file first")
+    found = list(_find_remote(name, format) if is_url(name) else _find_local(name, format))
+    if not found:
+        raise InputError(f"{name}: no file there, expected txt, csv, tsv, jsonl or parquet files, each but parquet also with .gz")
+    yield from found
+
+
+def _find_local(name: str, format: Format | None) -> Iterable[str]:
+    path = Path(name)
+    if path.is_file():
+        return [str(path.absolute())]
+    if path.is_dir():
+        below = (each for each in path.rglob("*") if each.is_file() and not _is_hidden(each.relative_to(path).as_posix()))
+        return _keep_known(sorted(str(each.absolute()) for each in below), format)
+    if any(mark in name for mark in _WILD):
+        return _keep_known(sorted(str(Path(each).absolute()) for each in glob.glob(name, recursive=True) if Path(each).is_file()), format)  # noqa: PTH207
+    return []
+
+
+def _find_remote(url: str, format: Format | None) -> Iterable[str]:
+    system, path = open_filesystem(url)
+    if any(mark in path for mark in _WILD):
+        found = sorted(map(str, system.glob(path)))
+    elif system.isdir(path):
+        root = path.rstrip("/") + "/"
+        found = [each for each in sorted(map(str, system.find(path))) if not _is_hidden(each.removeprefix(root))]
+    else:
+        return [url] if system.exists(path) else []
+    return _keep_known([str(system.unstrip_protocol(each)) for each in found], format)
+
+
+def _keep_known(paths: Iterable[str], format: Format | None) -> Iterator[str]:
+    for path in paths:
+        try:
+            if format is not None or find_format(Path(path)) != "json":
+                yield path
+        except UsageError:
+            continue
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(".") for part in name.split("/"))
+
+
+LOCK = ".lock"
+
+
+def lock_output(place: str) -> AbstractContextManager[None]:
+    """Hold a folder's lock, or say that another run does; an object store has none, and two runs there only do work twice."""
+    if is_url(place):
+        return nullcontext()
+    return hold_lock(Path(place) / LOCK, name=place, purpose="munjang bulk", advice="wait until it ends")
+
+
+@brief_repr
 @dataclass(frozen=True)
-class Crew:
+class WorkerConfig:
     """Who does the work: so many processes of so many threads on this machine, or a Dask cluster."""
 
     workers: int | None = None
@@ -64,7 +132,7 @@ class BulkReport:
     seconds: float
 
 
-Watch = Callable[[Job, Sequence[ShardSpec]], Callable[[ShardSpec, Receipt, bool], None]]
+ProgressFactory = Callable[[BulkJob, Sequence[ShardSpec]], Callable[[ShardSpec, Receipt, bool], None]]
 """Called with the job and all its shards before work begins; returns what is called for each shard that is done, the third argument saying
 whether an earlier run did it."""
 
@@ -75,17 +143,17 @@ def encode_bulk(
     *,
     model: str | Path | None = None,
     settings: BulkSettings | None = None,
-    crew: Crew | None = None,
+    crew: WorkerConfig | None = None,
     resume: bool = False,
     cache: str | Path | None = None,
-    watch: Watch | None = None,
+    watch: ProgressFactory | None = None,
 ) -> BulkReport:
     """Encode files into a folder of shards, and return when all of it is on disk.
 
-    With `resume` a job that was begun in the folder is continued; without, a folder that holds a job is refused. `cache` is a file that
+    With `resume` the job in the folder is continued; without, a folder that contains a job is rejected. `cache` is a file that
     keeps vectors across runs.
     """
-    settings, crew = settings or BulkSettings(), crew or Crew()
+    settings, crew = settings or BulkSettings(), crew or WorkerConfig()
     settings.check()
     processes = crew.processes()
     if crew.dask not in (None, LOCAL):
@@ -93,82 +161,75 @@ def encode_bulk(
     listed = [inputs] if isinstance(inputs, str | Path) else inputs
     job = describe([str(each) for each in listed], model, settings)
     storage = open_storage(str(output), create=True)
-    with only_run(storage.place):
-        papers = _papers(storage, job, resume=resume)
-        found_here = replace(papers.job, model=job.model)  # the same model, but its folder may have moved
+    with lock_output(storage.place):
+        manifest = _open_manifest(storage, job, resume=resume)
+        found_here = replace(manifest.job, model=job.model)  # the same model, but its folder may have moved
         place = storage.place if is_url(storage.place) else str(Path(storage.place).absolute())
         work = Work(found_here, place, crew.threads, None if cache is None else str(Path(cache).absolute()))
-        return _run(storage, papers, work, crew, processes, watch)
+        return _run(storage, manifest, work, crew, processes, watch)
 
 
-def describe(inputs: Sequence[str], model: str | Path | None, settings: BulkSettings) -> Job:
+def describe(inputs: Sequence[str], model: str | Path | None, settings: BulkSettings) -> BulkJob:
     """Return the job: files are found and looked at, the model is loaded once to know its fingerprint."""
-    files = tuple(look_at(path, settings) for path in find_inputs(inputs, format=settings.input_format))
+    files = tuple(inspect_input(path, settings) for path in find_inputs(inputs, format=settings.input_format))
     if not any(holds_rows(file, settings) for file in files):
-        raise InputError(f"{', '.join(short_name(file.path) for file in files[:3])}: holds no text, expected at least one")
+        raise InputError(f"{', '.join(shorten_name(file.path) for file in files[:3])}: holds no text, expected at least one")
     found = resolve(model)
     encoder = SentenceEncoder.load(model, compute=settings.compute, pooling=settings.pooling, threads=1)
     # refuses what the model cannot do, before any worker is started
-    probe = encoder.encode_with_report(
-        [],
-        prompt_name=settings.prompt_name,
-        long_text="truncate" if settings.long_text == "error" else settings.long_text,
-        precision=settings.precision,
-        dimensions=settings.dimensions,
-        normalize=settings.normalize,
-    )
-    return Job(Model(found.name, str(found.path.resolve()), encoder.fingerprint, probe.vectors.shape[1]), settings, files)
+    probe = settings.encode(encoder, [])
+    return BulkJob(Model(found.name, str(found.path.resolve()), encoder.fingerprint, probe.vectors.shape[1]), settings, files)
 
 
-def _papers(storage: Storage, job: Job, *, resume: bool) -> Papers:
+def _open_manifest(storage: Storage, job: BulkJob, *, resume: bool) -> Manifest:
     storage.clear_partial()
-    papers = read_papers(storage)
-    if papers is None:
+    manifest = read_manifest(storage)
+    if manifest is None:
         return begin(storage, job, plan_shards(job.inputs, job.settings))
-    refuse_changes(papers.job, job, where=storage.place)
+    refuse_changes(manifest.job, job, where=storage.place)
     if not resume:
-        done = len(papers.specs) if papers.receipts is not None else len(open_receipts(storage, papers.specs))
+        done = len(manifest.specs) if manifest.receipts is not None else len(open_receipts(storage, manifest.specs))
         raise UsageError(
-            f"{storage.place}: holds this job already, {done:,} of {len(papers.specs):,} shards are done\n"
+            f"{storage.place}: holds this job already, {done:,} of {len(manifest.specs):,} shards are done\n"
             "  continue with --resume, or choose another folder"
         )
-    return papers
+    return manifest
 
 
-def _run(storage: Storage, papers: Papers, work: Work, crew: Crew, processes: int, watch: Watch | None) -> BulkReport:
+def _run(storage: Storage, manifest: Manifest, work: Work, crew: WorkerConfig, processes: int, watch: ProgressFactory | None) -> BulkReport:
     started = time.perf_counter()
-    receipts = open_receipts(storage, papers.specs)
+    receipts = open_receipts(storage, manifest.specs)
     before = sum(receipt.rows for receipt in receipts.values())
-    done = watch(papers.job, papers.specs) if watch is not None else None
-    for spec in papers.specs:
+    done = watch(manifest.job, manifest.specs) if watch is not None else None
+    for spec in manifest.specs:
         if done is not None and spec.number in receipts:
             done(spec, receipts[spec.number], True)
 
     def take(receipt: Receipt) -> None:
         receipts[receipt.shard] = receipt
         if done is not None:
-            done(papers.specs[receipt.shard], receipt, False)
+            done(manifest.specs[receipt.shard], receipt, False)
 
-    waiting = [spec for spec in papers.specs if spec.number not in receipts]
+    waiting = [spec for spec in manifest.specs if spec.number not in receipts]
     if waiting and crew.dask is not None:
-        _on_cluster(work, waiting, crew, processes, take)
+        _run_on_cluster(work, waiting, crew, processes, take)
     elif waiting:
         run_local(work, waiting, workers=min(processes, len(waiting)), done=take)
-    if waiting or papers.receipts is None:
+    if waiting or manifest.receipts is None:
         storage.clear_partial()  # of workers that were lost on the way
-        papers = finish(storage, papers, receipts)
-    return _report(storage.place, list(receipts.values()), rows_before=before, seconds=time.perf_counter() - started)
+        manifest = finish(storage, manifest, receipts)
+    return _make_report(storage.place, list(receipts.values()), rows_before=before, seconds=time.perf_counter() - started)
 
 
-def _on_cluster(work: Work, specs: Sequence[ShardSpec], crew: Crew, processes: int, take: Callable[[Receipt], None]) -> None:
+def _run_on_cluster(work: Work, specs: Sequence[ShardSpec], crew: WorkerConfig, processes: int, take: Callable[[Receipt], None]) -> None:
     assert crew.dask is not None
-    with connected(crew.dask, workers=processes, threads=crew.threads) as client:
+    with connect(crew.dask, workers=processes, threads=crew.threads) as client:
         from munjang.bulk.dask_run import run_dask
 
         run_dask(work, specs, client=client, done=take)
 
 
-def _report(place: str, receipts: Sequence[Receipt], *, rows_before: int, seconds: float) -> BulkReport:
+def _make_report(place: str, receipts: Sequence[Receipt], *, rows_before: int, seconds: float) -> BulkReport:
     rows = sum(each.rows for each in receipts)
     return BulkReport(
         output=place,

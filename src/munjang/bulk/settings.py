@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from munjang.engine.modules import Pooling
 from munjang.errors import UsageError
 from munjang.models.long_text import LongText
-from munjang.text.rows import Format
-from munjang.types import Precision
+from munjang.text.records import Format
+from munjang.types import Compute, Pooling, Precision
 from munjang.wording import brief_repr
 
+if TYPE_CHECKING:
+    from munjang.models.batch_encoder import Encoded
+    from munjang.models.sentence_encoder import SentenceEncoder
+
 OutputFormat: TypeAlias = Literal["parquet", "npy"]
-Compute: TypeAlias = Literal["float32", "int8"]
 
 SHARD_ROWS = 16_384
 """Rows of a shard: about a minute of work, and few enough megabytes to build in memory."""
@@ -41,6 +44,17 @@ class BulkSettings:
     pooling: Pooling | None = None
     """For a model folder that does not name one."""
     shard_rows: int = SHARD_ROWS
+
+    def encode(self, encoder: SentenceEncoder, texts: Iterable[str]) -> Encoded:
+        """Encode texts as these settings say; those beyond the model's limit are cut and named, also where they are to be rejected."""
+        return encoder.encode_with_report(
+            texts,
+            prompt_name=self.prompt_name,
+            long_text="truncate" if self.long_text == "error" else self.long_text,
+            precision=self.precision,
+            dimensions=self.dimensions,
+            normalize=self.normalize,
+        )
 
     def check(self) -> None:
         """Refuse what no job can be run with."""

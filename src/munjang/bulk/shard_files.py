@@ -6,6 +6,7 @@ object a line with id and text. The same rows always give the same bytes: no dat
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from collections.abc import Sequence
@@ -14,10 +15,46 @@ from typing import Any
 
 import numpy as np
 
-from munjang.bulk.job import Job
+from munjang.bulk.job import BulkJob
 from munjang.errors import DamagedFile, MissingExtra
 from munjang.types import Floats
 from munjang.wording import brief_repr
+
+CHECKSUM = "checksum"
+
+
+def write_checksummed(value: dict[str, Any], *, indent: int | None = None) -> bytes:
+    """Return an object as JSON, with its checksum."""
+    return json.dumps({**value, CHECKSUM: _compute_checksum(value)}, ensure_ascii=False, indent=indent).encode("utf-8", "backslashreplace")
+
+
+def read_checksummed(content: bytes, *, where: str, advice: str) -> Any:
+    """Read JSON back, without the checksum; what an older version wrote has none. Refuse what is not what was written."""
+    value = from_json(content, where=where, advice=advice)
+    if isinstance(value, dict) and CHECKSUM in value and not _is_intact(value.pop(CHECKSUM), value):
+        raise DamagedFile(f"{where}: is not what was written (its checksum differs)\n  {advice}")
+    return value
+
+
+def from_json(content: bytes, *, where: str, advice: str) -> Any:
+    """Read JSON back."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise DamagedFile(f"{where}: is not JSON ({error})\n  {advice}") from None
+
+
+def _is_intact(checksum: Any, value: dict[str, Any]) -> bool:
+    try:
+        return bool(checksum == _compute_checksum(value))
+    except RecursionError:  # nested just deep enough to be read
+        return False
+
+
+def _compute_checksum(value: dict[str, Any]) -> str:
+    """Return the SHA-256 of a value, however its JSON is set out; text that cannot be UTF-8 counts as it is escaped."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
 
 VECTORS = "vectors"
 """The folder of the output that holds nothing but vectors."""
@@ -33,26 +70,26 @@ class Block:
     texts: list[str] | None
 
 
-def files_of(stem: str, block: Block, job: Job) -> dict[str, bytes]:
+def make_files(stem: str, block: Block, job: BulkJob) -> dict[str, bytes]:
     """Return the content of a shard's files by their names."""
     if job.settings.format == "npy":
-        return {f"{VECTORS}/{stem}.npy": _npy(block.vectors_ND), f"{VECTORS}/{stem}.jsonl": _lines(block)}
-    return {f"{VECTORS}/{stem}.parquet": _parquet(block, job)}
+        return {f"{VECTORS}/{stem}.npy": _write_npy(block.vectors_ND), f"{VECTORS}/{stem}.jsonl": _write_lines(block)}
+    return {f"{VECTORS}/{stem}.parquet": _write_parquet(block, job)}
 
 
-def block_from(contents: Sequence[bytes], job: Job, *, where: str) -> Block:
+def read_block(contents: Sequence[bytes], job: BulkJob, *, where: str) -> Block:
     """Read a shard's files back."""
     try:
-        return _block_from_npy(contents) if job.settings.format == "npy" else _block_from_parquet(contents[0])
+        return _read_npy(contents) if job.settings.format == "npy" else _read_parquet(contents[0])
     except (ValueError, KeyError, OSError) as error:
         raise DamagedFile(
             f"{where}: cannot be read ({error})\n  remove the shard's receipt and continue with munjang bulk --resume"
         ) from None
 
 
-def parquet_schema(job: Job, dimension: int, dtype: np.dtype[Any]) -> Any:
+def make_schema(job: BulkJob, dimension: int, dtype: np.dtype[Any]) -> Any:
     """Return the table's columns, with the model's name and fingerprint for whoever finds the file alone."""
-    arrow = _arrow()
+    arrow = _import_arrow()
     columns = [arrow.field("id", arrow.string(), nullable=False)]
     if job.settings.keep_text:
         columns.append(arrow.field("text", arrow.string(), nullable=False))
@@ -61,9 +98,9 @@ def parquet_schema(job: Job, dimension: int, dtype: np.dtype[Any]) -> Any:
     return arrow.schema(columns, metadata=facts)
 
 
-def parquet_table(block: Block, schema: Any) -> Any:
+def make_table(block: Block, schema: Any) -> Any:
     """Return rows as a table."""
-    arrow = _arrow()
+    arrow = _import_arrow()
     numbers = arrow.array(np.ascontiguousarray(block.vectors_ND).reshape(-1))
     columns = [arrow.array(block.ids, arrow.string())]
     if block.texts is not None:
@@ -72,7 +109,7 @@ def parquet_table(block: Block, schema: Any) -> Any:
     return arrow.Table.from_arrays(columns, schema=schema)
 
 
-def parquet_writer(handle: Any, schema: Any) -> Any:
+def open_parquet_writer(handle: Any, schema: Any) -> Any:
     """Return a writer whose settings are all fixed: vectors hardly shrink and stay plain, ids and texts are compressed."""
     import pyarrow.parquet
 
@@ -90,15 +127,15 @@ def parquet_writer(handle: Any, schema: Any) -> Any:
     )
 
 
-def _parquet(block: Block, job: Job) -> bytes:
-    schema = parquet_schema(job, block.vectors_ND.shape[1], block.vectors_ND.dtype)
+def _write_parquet(block: Block, job: BulkJob) -> bytes:
+    schema = make_schema(job, block.vectors_ND.shape[1], block.vectors_ND.dtype)
     out = io.BytesIO()
-    with parquet_writer(out, schema) as writer:
-        writer.write_table(parquet_table(block, schema), row_group_size=max(len(block.ids), 1))
+    with open_parquet_writer(out, schema) as writer:
+        writer.write_table(make_table(block, schema), row_group_size=max(len(block.ids), 1))
     return out.getvalue()
 
 
-def _block_from_parquet(content: bytes) -> Block:
+def _read_parquet(content: bytes) -> Block:
     import pyarrow.parquet
 
     table = pyarrow.parquet.read_table(io.BytesIO(content), use_threads=False)
@@ -109,26 +146,26 @@ def _block_from_parquet(content: bytes) -> Block:
     return Block(table.column("id").to_pylist(), vectors_ND, texts)
 
 
-def _npy(vectors_ND: Floats) -> bytes:
+def _write_npy(vectors_ND: Floats) -> bytes:
     out = io.BytesIO()
     np.lib.format.write_array(out, np.ascontiguousarray(vectors_ND), version=(1, 0), allow_pickle=False)
     return out.getvalue()
 
 
-def _lines(block: Block) -> bytes:
+def _write_lines(block: Block) -> bytes:
     texts = block.texts
     rows = ({"id": id} if texts is None else {"id": id, "text": texts[place]} for place, id in enumerate(block.ids))
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
 
-def _block_from_npy(contents: Sequence[bytes]) -> Block:
+def _read_npy(contents: Sequence[bytes]) -> Block:
     vectors_ND: Floats = np.lib.format.read_array(io.BytesIO(contents[0]), allow_pickle=False)
     rows = [json.loads(line) for line in contents[1].decode().split("\n")[:-1]]
     texts = [row["text"] for row in rows] if rows and "text" in rows[0] else None
     return Block([row["id"] for row in rows], vectors_ND, texts)
 
 
-def _arrow() -> Any:
+def _import_arrow() -> Any:
     try:
         import pyarrow
     except ImportError as error:

@@ -11,43 +11,13 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
+from munjang.atomic import PARTIAL, atomic_file, is_full, make_folder
 from munjang.errors import MissingExtra, MunjangError, NoSpace, UsageError
-from munjang.whole_file import PARTIAL, is_full, make_folder, whole_file
 
 FILE = "file://"
 """An address that is a path after all."""
-
-
-class Storage(Protocol):
-    """Files by name; a name may have one folder before it."""
-
-    place: str
-
-    def write(self, name: str, data: bytes | Iterable[bytes]) -> None:
-        """Make or replace a file in one step, all at once or piece by piece; when this returns it is on disk."""
-        ...
-
-    def read(self, name: str) -> bytes | None:
-        """Return a file's content, None if there is no such file."""
-        ...
-
-    def read_all(self, folder: str) -> dict[str, bytes]:
-        """Return the content of every file of a folder by its name."""
-        ...
-
-    def size(self, name: str) -> int | None:
-        """Return a file's size, None if there is no such file."""
-        ...
-
-    def sizes(self, folder: str) -> dict[str, int]:
-        """Return the size of every file of a folder by its name."""
-        ...
-
-    def clear_partial(self) -> None:
-        """Remove what killed processes left half written."""
-        ...
 
 
 def is_url(path: str) -> bool:
@@ -59,7 +29,7 @@ def is_url(path: str) -> bool:
     return "://" in path
 
 
-def filesystem(url: str) -> tuple[Any, str]:
+def open_filesystem(url: str) -> tuple[Any, str]:
     """Return fsspec's file system for an address, and the address as it knows it."""
     try:
         import fsspec
@@ -81,13 +51,13 @@ def open_storage(place: str, *, create: bool = False) -> Storage:
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{place}: is a file, expected a folder for the output")
     if create and not folder.is_dir():
-        with _told(folder):
+        with _translate_full_disk(folder):
             make_folder(folder)
     return LocalStorage(folder)
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _translate_full_disk(path: Path) -> Iterator[None]:
     """Turn a full disk into our words."""
     try:
         yield
@@ -109,9 +79,9 @@ class LocalStorage:
     def write(self, name: str, data: bytes | Iterable[bytes]) -> None:
         """Write the file whole, and its folder if there is none yet."""
         path = self.folder / name
-        with _told(path):
+        with _translate_full_disk(path):
             make_folder(path.parent)
-            with whole_file(path) as handle:
+            with atomic_file(path) as handle:
                 handle.writelines([data] if isinstance(data, bytes) else data)
 
     def read(self, name: str) -> bytes | None:
@@ -148,7 +118,7 @@ class RemoteStorage:
 
     def __init__(self, url: str) -> None:
         self.place = url.rstrip("/")
-        self._system, root = filesystem(self.place)
+        self._system, root = open_filesystem(self.place)
         self._root = root.rstrip("/")
 
     def write(self, name: str, data: bytes | Iterable[bytes]) -> None:
@@ -201,3 +171,7 @@ class RemoteStorage:
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"
+
+
+Storage: TypeAlias = LocalStorage | RemoteStorage
+"""Files by name; a name may have one folder before it."""

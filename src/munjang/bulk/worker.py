@@ -12,9 +12,8 @@ import signal
 import sys
 from typing import TextIO
 
-from munjang.bulk.attempt import attempt, load_model, problem_of, to_line
-from munjang.bulk.cache import EmbeddingCache
-from munjang.bulk.job import job_from, spec_from
+from munjang.bulk.job import read_job, read_spec
+from munjang.bulk.shard import EmbeddingCache, describe_problem, load_model, run_shard, to_line
 from munjang.bulk.storage import open_storage
 
 READY = '{"ready": true}'
@@ -31,18 +30,18 @@ def main() -> None:
 def serve(lines: TextIO, answers: TextIO) -> None:
     """Read a job and its shards, and answer each."""
     order = json.loads(lines.readline())
-    job = job_from(order["job"], where="the job")
+    job = read_job(order["job"], where="the job")
     storage = open_storage(order["output"])
     try:
         encoder = load_model(job.model, job.settings, threads=order["threads"])
         cache = EmbeddingCache(order["cache"], job) if order["cache"] else None
     except Exception as error:
-        _answer(answers, to_line(problem_of(error, where="a worker")))
+        _answer(answers, to_line(describe_problem(error, where="a worker")))
         return
     _answer(answers, READY)
     for line in lines:
-        spec = spec_from(json.loads(line), where="a shard")
-        _answer(answers, to_line(attempt(job, spec, encoder, storage, cache=cache)))
+        spec = read_spec(json.loads(line), where="a shard")
+        _answer(answers, to_line(run_shard(job, spec, encoder, storage, cache=cache)))
 
 
 def _answer(answers: TextIO, line: str) -> None:

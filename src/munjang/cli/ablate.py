@@ -27,35 +27,34 @@ def ablate(
     nli: Annotated[Path | None, typer.Option(help="Labelled pairs, for the classification objective.")] = None,
     sts: Annotated[Path | None, typer.Option(help="Scored pairs, for the regression objective.")] = None,
     model: Annotated[
-        str | None, typer.Option("--model", "-m", help="The model to train, with every pooling in turn; without it, the default model.")
+        str | None, typer.Option("--model", "-m", help="The model to train, with each pooling in turn. Default: the default model.")
     ] = None,
-    scratch_layers: Annotated[int | None, typer.Option(min=1, help="Train from nothing, with so many layers.")] = None,
+    scratch_layers: Annotated[int | None, typer.Option(min=1, help="Train from scratch, with this many layers.")] = None,
     scratch_width: Annotated[int, typer.Option(min=8, help="With --scratch-layers: the width.")] = 128,
     scale: ScaleOption = None,
     only: Annotated[Literal["pooling", "concatenation"] | None, typer.Option(help="Run only this half of the table.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs of each cell.")] = 3,
-    limit: Annotated[int | None, typer.Option(min=1, help="Rows of each training file to use.")] = None,
-    epochs: Annotated[int, typer.Option(min=1, help="Times through the data.")] = 1,
-    steps: Annotated[int | None, typer.Option(min=1, help="Stop each run after so many steps.")] = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Rows of a step.")] = 16,
-    learning_rate: Annotated[float, typer.Option(help="The highest learning rate of a run.")] = 2e-5,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds per cell.")] = 3,
+    limit: Annotated[int | None, typer.Option(min=1, help="Number of rows to use per training file.")] = None,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes through the data.")] = 1,
+    steps: Annotated[int | None, typer.Option(min=1, help="Stop each run after this many steps.")] = None,
+    batch_size: Annotated[int, typer.Option(min=1, help="Rows per step.")] = 16,
+    learning_rate: Annotated[float, typer.Option(help="The peak learning rate.")] = 2e-5,
     language: LanguageOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare poolings, objectives and concatenations, as the paper's Table 6 does.
+    """Compare poolings and objectives, as in the paper's Table 6.
 
     Trains with 3 poolings × 2 objectives and 7 concatenations, over several seeds, and prints one table.
     """
-    from munjang.train import missing_extra
+    from munjang.train import explain_import_error
 
     try:
-        from munjang.train.ablate import CONCATENATIONS, POOLINGS, AblationPlan, run_ablation, shown_score
+        from munjang.train.ablate import CONCATENATIONS, POOLINGS, AblationPlan, format_score, run_ablation
         from munjang.train.examples import DataSource
         from munjang.train.progress import StepsOnly
-        from munjang.train.recipe import ModelRecipe
-        from munjang.train.scratch import ScratchRecipe
+        from munjang.train.recipe import ModelRecipe, ScratchRecipe
     except ImportError as error:
-        raise missing_extra(error) from error
+        raise explain_import_error(error) from error
     from munjang.models.registry import resolve
 
     if output.exists() and not output.is_dir():
@@ -74,11 +73,11 @@ def ablate(
         concatenations=() if only == "pooling" else CONCATENATIONS,
     )
     with StepsOnly() as steps_shown:
-        ablation = run_ablation(plan, said=note, progress=steps_shown)
+        ablation = run_ablation(plan, show=note, progress=steps_shown)
     ablation.write(output, language=report_language(language))
     if as_json:
         emit(ablation.to_json())
         return
-    rows = [(row.part, row.objective, row.pooling, row.concatenation, shown_score(row)) for row in ablation.rows]
+    rows = [(row.part, row.objective, row.pooling, row.concatenation, format_score(row)) for row in ablation.rows]
     print_table(("part", "objective", "pooling", "concatenation", "Spearman × 100"), rows, right=("Spearman × 100",))
     note(f"before training: {100 * ablation.untrained:.2f}; table in {output}/ablation.html and .json")

@@ -26,51 +26,60 @@ app = new_app()
     )
 )
 def adapt(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Texts of the domain: txt, CSV, TSV, JSON lines or Parquet.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where the adapted model goes.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Texts from the domain: txt, CSV, TSV, JSON Lines or Parquet.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The output folder.")],
     model: ModelOption = None,
     method: Annotated[
-        Literal["mlm", "tsdae", "simcse"], typer.Option(help="Guess hidden words, write texts from their vectors, or find oneself again.")
+        Literal["mlm", "tsdae", "simcse"],
+        typer.Option(
+            help="mlm: predict hidden words; tsdae: reconstruct texts from their vectors; simcse: contrast each text with the others."
+        ),
     ] = "tsdae",
-    text_column: Annotated[list[str] | None, typer.Option("--text-column", help="A column that holds text; say it again for more.")] = None,
-    where: Annotated[list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Only rows with this value; != for all others.")] = None,
-    sentences: Annotated[bool, typer.Option("--sentences", help="Cut texts into sentences.")] = False,
-    skip_bad: SkipBadOption = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="Texts of each file to use, drawn at random.")] = None,
-    extend_vocabulary: Annotated[int | None, typer.Option(min=1, help="Add up to so many of the domain's words to the vocabulary.")] = None,
-    share: Annotated[float | None, typer.Option(help="Of the pieces that are hidden (mlm, 0.15) or deleted (tsdae, 0.6).")] = None,
-    whole_words: Annotated[bool, typer.Option("--whole-words", help="Hide whole words (mlm).")] = False,
-    max_length: Annotated[int | None, typer.Option(min=3, help="Cut texts at so many tokens; the model keeps it.")] = None,
-    dropout: Annotated[
-        float | None, typer.Option(min=0.0, max=0.9, help="Of the model while it learns; without it 0.1 for simcse, else the model's own.")
+    text_column: Annotated[list[str] | None, typer.Option("--text-column", help="A column with text; may be repeated.")] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Only rows with this value, such as kind=report; != for all others.")
     ] = None,
-    epochs: Annotated[int, typer.Option(min=1, help="Times through the text.")] = 1,
-    steps: Annotated[int | None, typer.Option(min=1, help="Stop after so many steps.")] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Texts of a step; without it, the method's own.")] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="The highest learning rate; without it, the method's own.")] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For everything that is drawn.")] = 42,
+    sentences: Annotated[bool, typer.Option("--sentences", help="Split texts into sentences.")] = False,
+    skip_bad: SkipBadOption = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="Number of texts to use per file, drawn at random.")] = None,
+    extend_vocabulary: Annotated[int | None, typer.Option(min=1, help="Add up to this many words of the domain to the vocabulary.")] = None,
+    share: Annotated[float | None, typer.Option(help="The fraction of tokens that are hidden (mlm, 0.15) or deleted (tsdae, 0.6).")] = None,
+    whole_words: Annotated[bool, typer.Option("--whole-words", help="Hide whole words (mlm only).")] = False,
+    max_length: Annotated[int | None, typer.Option(min=3, help="Truncate texts to this many tokens; the model keeps this limit.")] = None,
+    dropout: Annotated[
+        float | None, typer.Option(min=0.0, max=0.9, help="Dropout during training. Default: 0.1 for simcse, else the model's own.")
+    ] = None,
+    epochs: Annotated[int, typer.Option(min=1, help="Passes through the text.")] = 1,
+    steps: Annotated[int | None, typer.Option(min=1, help="Stop after this many steps.")] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Texts per step. Default: depends on the method.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="The peak learning rate. Default: depends on the method.")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")] = 42,
     dev: Annotated[
-        list[Path] | None, typer.Option("--dev", help="Scored pairs, pairs or triplets to measure on; the first decides.")
+        list[Path] | None,
+        typer.Option("--dev", help="Scored pairs, pairs or triplets to measure on; the first file decides which weights are kept."),
     ] = None,
     scale: ScaleOption = None,
-    evaluate_every: Annotated[int | None, typer.Option(min=1, help="Measure every so many steps and keep the best weights.")] = None,
+    evaluate_every: Annotated[int | None, typer.Option(min=1, help="Measure every this many steps and keep the best weights.")] = None,
     checkpoint_every: Annotated[int, typer.Option(min=1, help="Steps between checkpoints.")] = 500,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted run stopped.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")] = False,
     language: LanguageOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a model at home in a domain, from plain text alone.
+    """Adapt a model to a domain, from plain text alone.
 
-    What comes out is an ordinary model folder: a recipe can go on from it with labelled data. With --dev it prints scores before and after.
+    The result is an ordinary model folder, which a recipe can train further on labelled data. --dev prints scores before and after.
     """
-    from munjang.train import missing_extra
+    from munjang.train import explain_import_error
 
     try:
         from munjang.train.adapt.run import AdaptPlan, adapt_model
         from munjang.train.examples import DataSource
         from munjang.train.progress import Live
+        from munjang.train.recipe import ModelRecipe
     except ImportError as error:
-        raise missing_extra(error) from error
+        raise explain_import_error(error) from error
+    from munjang.models.registry import resolve
+
     settings = _settings(method, share=share, whole_words=whole_words)
     kind: Literal["plain", "sentences"] = "sentences" if sentences else "plain"
     columns, conditions = tuple(text_column or ()), tuple(where or ())
@@ -79,20 +88,24 @@ def adapt(
             DataSource(path=str(file), kind=kind, texts=columns, skip_bad=skip_bad, limit=limit, where=conditions) for file in files
         ),
         output=str(output),
-        model=model,
-        pooling=chosen_pooling(),
+        model=ModelRecipe(
+            base=str(resolve(model).path),
+            pooling=chosen_pooling(),
+            max_length=max_length,
+            dropout=dropout,
+            extend_vocabulary=extend_vocabulary,
+        ),
         method=method,
-        settings=settings,
-        extend_vocabulary=extend_vocabulary,
-        max_length=max_length,
-        dropout=dropout,
-        epochs=epochs,
-        steps=steps,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
+        stage={
+            "settings": settings,
+            "epochs": epochs,
+            "steps": steps,
+            "batch_size": batch_size,
+            "learning_rate": learning_rate,
+            "evaluate_every": evaluate_every,
+        },
         seed=seed,
         checkpoint_every=checkpoint_every,
-        evaluate_every=evaluate_every,
         dev=tuple(DataSource(path=str(file), label_range=scale) for file in dev or ()),
     )
     with Live() as live:

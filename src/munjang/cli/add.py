@@ -7,22 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from munjang.cli.library_files import LibraryArgument, open_with_model
+from munjang.cli.library_files import LibraryArgument, PatienceOption, open_with_model
 from munjang.cli.options import (
-    UTF8,
-    EncodingOption,
-    FormatOption,
+    Columns,
     JsonOption,
-    LibraryComputeOption,
-    ModelOption,
-    NoQuotingOption,
-    TextColumnOption,
+    ModelChoice,
     examples,
     new_app,
 )
-from munjang.cli.row_files import Columns, no_text
+from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts
 from munjang.errors import MissingExtra
+from munjang.file_lock import PATIENCE
 
 if TYPE_CHECKING:
     from munjang.library.library import Library
@@ -43,34 +39,36 @@ def add(
     library: LibraryArgument,
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE…", help='txt (a text a line), csv, tsv, jsonl, json, parquet; a folder; "-" is standard input.'),
+        typer.Argument(metavar="FILE…", help='txt (one text per line), csv, tsv, jsonl, json, parquet; a folder; "-" is standard input.'),
     ],
-    model: ModelOption = None,
-    text_column: TextColumnOption = None,
-    id_column: Annotated[str | None, typer.Option(help="The column that holds ids; without one, ids are made of the texts.")] = None,
-    format: FormatOption = None,
-    encoding: EncodingOption = UTF8,
-    no_quoting: NoQuotingOption = False,
+    *,
+    columns: Columns,
     passage_characters: Annotated[
-        int | None, typer.Option(min=50, help="Split longer documents into passages of so many characters; for a new library.")
+        int | None, typer.Option(min=50, help="Split longer documents into passages of this many characters (new libraries only).")
     ] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count broken lines and go on.")] = False,
-    compute: LibraryComputeOption = None,
+    chosen_model: ModelChoice,
+    patience: PatienceOption = PATIENCE,
     as_json: JsonOption = False,
 ) -> None:
-    """Add documents to a library, or bring it up to date.
+    """Add documents to a library or update it.
 
-    Only new and changed texts are encoded. Every batch is on disk before the next; an interrupted add is continued by the same command.
+    Only new and changed texts are encoded. Each batch is on disk before the next begins; the same command continues an interrupted add.
     """
     from munjang.cli.bulk_library import made_with, read_with_vectors
     from munjang.models.progress import progress_bar
-    from munjang.text.rows import BadLines
+    from munjang.text.records import BadLines
 
     bad = BadLines() if skip_bad else None
-    columns = Columns(text_column, id_column, format, encoding, no_quoting)
     bulk_model, made = made_with(files)
     with open_with_model(
-        library, model or bulk_model, compute=compute, create=True, passage_characters=passage_characters, new=made
+        library,
+        chosen_model.model or bulk_model,
+        compute=chosen_model.compute,
+        create=True,
+        passage_characters=passage_characters,
+        new=made,
+        patience=patience,
     ) as opened:
         try:
             with progress_bar("add", None, shown=True) as advance:

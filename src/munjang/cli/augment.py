@@ -12,7 +12,7 @@ from munjang.cli.show import emit, note, print_facts
 from munjang.wording import count
 
 if TYPE_CHECKING:
-    from munjang.cli.watched import Watched
+    from munjang.types import Encoder
 
 app = new_app()
 
@@ -25,7 +25,9 @@ app = new_app()
     )
 )
 def augment(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Texts, or pairs of texts (labelled or not), whose own pairs are left out.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="Texts, or pairs of texts (labelled or not), which are not repeated in the output.")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Silver pairs, as .csv, .tsv or .jsonl.")],
     cross: Annotated[str | None, typer.Option("--cross", help="The cross-encoder that labels; a name or folder.")] = None,
     model: ModelOption = None,
@@ -33,38 +35,41 @@ def augment(
     strategy: Annotated[
         Literal["bm25", "semantic", "both"], typer.Option(help="Neighbours by shared words, by meaning, or by both.")
     ] = "both",
-    limit: Annotated[int | None, typer.Option(min=1, help="Keep at most so many pairs, drawn at random.")] = None,
-    score: Annotated[Literal["model", "sigmoid", "clip"], typer.Option(help="The score as it is, its sigmoid, or cut to 0 … 1.")] = "model",
+    limit: Annotated[int | None, typer.Option(min=1, help="Keep at most this many pairs, drawn at random.")] = None,
+    score: Annotated[
+        Literal["model", "sigmoid", "clip"], typer.Option(help="Use the score as it is, its sigmoid, or clip it to 0 … 1.")
+    ] = "model",
     cosine: Annotated[
-        bool, typer.Option("--cosine", help="Label with the sentence encoder's cosine instead, to teach a cross-encoder.")
+        bool, typer.Option("--cosine", help="Label with the sentence encoder's cosine instead, to train a cross-encoder.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For --limit.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed for --limit.")] = 0,
     text_column: TextColumnOption = None,
     compute: ComputeOption = "float32",
     as_json: JsonOption = False,
 ) -> None:
-    """Let a cross-encoder label pairs for a sentence encoder to learn from.
+    """Label pairs with a cross-encoder (Augmented SBERT).
 
-    Pairs are neighbours among the texts, by words (BM25) and by meaning. Train on people's labels and these together (Augmented SBERT).
-    With --cosine it is the other way round: a cross-encoder that is to be trained learns the sentence encoder's scores first.
+    Pairs are neighbours among the texts, by words (BM25) and by meaning. Train a sentence encoder on human labels and these together.
+    With --cosine the roles are reversed: a new cross-encoder first learns the sentence encoder's scores.
     """
     import numpy as np
 
-    from munjang.cli.watched import Watched, WatchedScorer, load_model
+    from munjang.cli.load_model import ProgressScorer, load_encoder
+    from munjang.data.files import check_format
     from munjang.errors import UsageError
     from munjang.models.cross_encoder import CrossEncoder
-    from munjang.train.augment import SampleOptions, check_format, label_by_cosine, label_pairs, sample_pairs, write_silver
+    from munjang.train.augment import SampleOptions, label_by_cosine, label_pairs, sample_pairs, write_silver
 
     check_format(output)
     if cosine and cross is not None:
-        raise UsageError("--cosine and --cross both name who labels\n  leave out one of them")
+        raise UsageError("--cosine and --cross both choose the labels\n  leave out one of them")
     options = SampleOptions(per_text=per_text, strategy=strategy, limit=limit, seed=seed)
     texts, known = _texts(file, text_column)
     note(count(len(set(texts)), "different text") + (f", {count(len(known), 'pair')} of them are known" if known else ""))
-    scorer = None if cosine else WatchedScorer(CrossEncoder.load(cross, compute=compute))
-    encoder = None if strategy == "bm25" and not cosine else Watched(load_model(model, compute=compute))
+    scorer = None if cosine else ProgressScorer(CrossEncoder.load(cross, compute=compute))
+    encoder = None if strategy == "bm25" and not cosine else load_encoder(model, compute=compute)
     pairs = sample_pairs(texts, encoder=encoder, known=known, options=options)
-    silver = label_pairs(scorer, pairs, labelling=score) if scorer else label_by_cosine(cast("Watched", encoder), pairs)
+    silver = label_pairs(scorer, pairs, labelling=score) if scorer else label_by_cosine(cast("Encoder", encoder), pairs)
     written = write_silver(silver, output)
     scores = np.array([pair.score for pair in silver])
     quartiles = [round(float(value), 4) for value in np.quantile(scores, (0.25, 0.5, 0.75))]
@@ -77,10 +82,10 @@ def augment(
 
 def _texts(file: str, text_column: str | None) -> tuple[list[str], list[tuple[str, str]]]:
     """Return all texts of a file, and the pairs that stand there already."""
+    from munjang.data import ReadOptions, read_any
+    from munjang.data.recognise import recognise
+    from munjang.data.rows import LabelledText, Triplet
     from munjang.errors import InputError
-    from munjang.evaluate.datasets import ReadOptions, read_any
-    from munjang.evaluate.datasets.recognise import recognise
-    from munjang.evaluate.datasets.rows import LabelledText, Triplet
     from munjang.text.readers import read_texts
 
     try:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
-from dataclasses import asdict
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from statistics import median
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from munjang.cli.options import ComputeOption, JsonOption, ModelOption, examples, new_app
-from munjang.cli.show import emit, note, print_table
+from munjang.cli.show import emit, note, print_facts, print_table
+from munjang.errors import InputError, MissingExtra
 from munjang.wording import count
 
 if TYPE_CHECKING:
-    from munjang.engine.transformer import Compute
+    from munjang.library.ivf_index import IvfIndex
+    from munjang.library.matrix import Matrix
     from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.sentence_encoder import SentenceEncoder
+    from munjang.train.progress import StepNews
+    from munjang.types import Compute, Vectors
 
 app = new_app()
 
@@ -33,15 +41,15 @@ def bench(context: typer.Context) -> None:
 @app.command(epilog=examples("munjang bench encode", "munjang bench encode --model my-model --seconds 5 --json"))
 def encode(
     model: ModelOption = None,
-    seconds: Annotated[float, typer.Option(min=0.0, max=600.0, help="How long to measure each route on each kind of text.")] = 2.0,
+    seconds: Annotated[float, typer.Option(min=0.0, max=600.0, help="Seconds to measure each route on each kind of text.")] = 2.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure how fast texts become vectors: short sentences and passages, float32 and int8.
+    """Measure encoding speed: short sentences and passages, float32 and int8.
 
-    Also measures the machine's float32 peak (matrix product) and the share of it that the float32 route reaches.
+    Also measures the machine's float32 peak (matrix product) and the percentage of it that the float32 route reaches.
     """
+    from munjang.cli.load_model import load_model
     from munjang.cli.speed import measure, sample_texts
-    from munjang.cli.watched import load_model
     from munjang.limits import usable_cores
 
     models = {compute: load_model(model, compute=compute) for compute in ("float32", "int8")}
@@ -71,24 +79,24 @@ def encode(
 @app.command(epilog=examples("munjang bench pairs", "munjang bench pairs -n 100000 --cross my-reranker --json"))
 def pairs(
     model: ModelOption = None,
-    cross: Annotated[str | None, typer.Option(help="A cross-encoder; without it, the model's encoder with an untrained head.")] = None,
-    n: Annotated[int, typer.Option("-n", min=2, max=10_000_000, help="How many sentences.")] = 10_000,
-    seconds: Annotated[float, typer.Option(min=0.0, max=600.0, help="How long to score sampled pairs.")] = 5.0,
+    cross: Annotated[str | None, typer.Option(help="A cross-encoder. Default: the model's encoder with an untrained head.")] = None,
+    n: Annotated[int, typer.Option("-n", min=2, max=10_000_000, help="Number of sentences.")] = 10_000,
+    seconds: Annotated[float, typer.Option(min=0.0, max=600.0, help="Seconds to score sampled pairs.")] = 5.0,
     compute: ComputeOption = "float32",
     as_json: JsonOption = False,
 ) -> None:
-    """Measure what comparing n sentences with each other takes: a cross-encoder over all pairs, or vectors and the nearest of each.
+    """Measure how long it takes to compare n sentences with each other: a cross-encoder over all pairs, or vectors and nearest neighbours.
 
-    The vectors' way is measured whole, the cross-encoder's on a sample of pairs and extrapolated.
+    The vector route is measured completely; the cross-encoder scores a sample of pairs, and the total is extrapolated.
     """
-    from munjang.cli.watched import load_model
+    from munjang.cli.load_model import load_model
     from munjang.limits import usable_cores
-    from munjang.models.all_pairs import numbered_samples, time_all_pairs
     from munjang.models.cross_encoder import CrossEncoder
+    from munjang.models.cross_vs_bi_timing import number_samples, time_all_pairs
 
     encoder = load_model(model, compute=compute)
     scorer = _untrained(encoder, compute) if cross is None else CrossEncoder.load(cross, compute=compute)
-    measured = time_all_pairs(encoder, scorer, numbered_samples(n), seconds=seconds)
+    measured = time_all_pairs(encoder, scorer, number_samples(n), seconds=seconds)
     name = f"{encoder.name} with an untrained head" if cross is None else scorer.name
     if as_json:
         names = {"model": encoder.name, "cross_encoder": name, "untrained_head": cross is None}
@@ -96,7 +104,7 @@ def pairs(
         return
     note(f"{n:,} English sentences made of the sample collection, {usable_cores()} cores, {compute}")
     if cross is None:
-        note("the head is random: its scores mean nothing, its time is that of a trained one")
+        note("the head is untrained: its scores mean nothing, but it takes as long as a trained one")
     sampled = f"extrapolated from {count(measured.sampled_pairs, 'pair')} in {_duration(measured.sampled_seconds)}"
     parts = f"measured: encoding {_duration(measured.encode_seconds)}, search {_duration(measured.search_seconds)}"
     rows = [
@@ -109,7 +117,7 @@ def pairs(
 
 def _untrained(encoder: SentenceEncoder, compute: Compute) -> CrossEncoder:
     from munjang.models.cross_encoder import CrossEncoder
-    from munjang.models.untrained_head import write_untrained_cross_encoder
+    from munjang.models.cross_vs_bi_timing import write_untrained_cross_encoder
 
     with tempfile.TemporaryDirectory(prefix="munjang-bench-") as folder:
         write_untrained_cross_encoder(encoder.folder, encoder.tokenizer, Path(folder))
@@ -127,12 +135,223 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.1f} min" if seconds < 7_200 else f"{seconds / 3_600:.1f} h"
 
 
-def _with_the_rest() -> None:
-    """Register the sub-commands of other files."""
-    from munjang.cli import bench_search, bench_train
-
-    bench_search.register(app)
-    bench_train.register(app)
+WARM_UP = 2
+"""Steps before the clock starts."""
+SCRATCH = {"layers": 4, "width": 256, "heads": 4, "inner": 1024, "vocabulary": 2000}
+"""The model that is trained when none is named."""
 
 
-_with_the_rest()
+class StepClock:
+    """Listens to a training and takes the time from the end of the warm-up to the last step."""
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self.started = self.ended = 0.0
+
+    def show_message(self, line: str) -> None:
+        """Drop a remark."""
+
+    def step(self, news: StepNews) -> None:
+        """Take the time of a step."""
+        self.ended = self._clock()
+        if news.step == WARM_UP:
+            self.started = self.ended
+
+
+@app.command(epilog=examples("munjang bench train", "munjang bench train --model my-model --steps 50 --batch-size 32 --json"))
+def train(
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="The model to train. Default: a small BERT with random weights.")
+    ] = None,
+    steps: Annotated[int, typer.Option(min=1, max=10_000, help="Number of steps to time.")] = 20,
+    batch_size: Annotated[int, typer.Option(min=2, max=1_024, help="Pairs per step; each is two texts.")] = 16,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure training speed in steps and texts per second.
+
+    Each step reads pairs of short sentences and tells each pair from the others of its batch. The trained model is discarded.
+    """
+    from munjang.limits import usable_cores
+    from munjang.train import explain_import_error
+
+    try:
+        from munjang.train.interrupt import Interrupted
+        from munjang.train.recipe import make_recipe
+        from munjang.train.save_and_report import run
+    except ImportError as error:
+        raise explain_import_error(error) from error
+    clock = StepClock()
+    with tempfile.TemporaryDirectory(prefix="munjang-bench-") as name:
+        folder = Path(name)
+        try:
+            run(make_recipe(_recipe(folder, model, steps, batch_size), folder=folder), progress=clock)
+        except Interrupted:  # its checkpoint goes with the folder
+            raise KeyboardInterrupt from None
+    seconds = clock.ended - clock.started
+    trained = model or f"a new BERT of {SCRATCH['layers']} layers, {SCRATCH['width']} wide"
+    if as_json:
+        facts = {"model": model, "scratch": SCRATCH if model is None else None, "steps": steps, "batch_size": batch_size}
+        speed = {"seconds": seconds, "steps_per_second": steps / seconds, "texts_per_second": 2 * batch_size * steps / seconds}
+        emit({**facts, "cores": usable_cores(), **speed})
+        return
+    print_facts(
+        [
+            ("model", trained),
+            ("cores", str(usable_cores())),
+            ("steps", f"{steps:,} of {count(batch_size, 'pair')} in {seconds:.1f} s, after {WARM_UP} that are not counted"),
+            ("steps/s", f"{steps / seconds:.2f}"),
+            ("texts/s", f"{2 * batch_size * steps / seconds:,.0f}"),
+        ]
+    )
+
+
+def _recipe(folder: Path, model: str | None, steps: int, batch_size: int) -> dict[str, Any]:
+    """Write the pairs, and return the recipe that trains on them."""
+    from munjang.models.cross_vs_bi_timing import number_samples
+
+    pairs = (steps + WARM_UP) * batch_size
+    texts = number_samples(2 * pairs)
+    lines = (json.dumps({"a": a, "b": b}, ensure_ascii=False) + "\n" for a, b in zip(texts[::2], texts[1::2], strict=True))
+    (folder / "pairs.jsonl").write_text("".join(lines), encoding="utf-8")
+    source = {"path": str(folder / "pairs.jsonl"), "texts": ["a", "b"]}
+    stage = {"objective": "in_batch", "steps": steps + WARM_UP, "batch_size": batch_size, "data": [source]}
+    # a folder is meant as seen from here, not from the recipe
+    base = None if model is None else str(Path(model).absolute()) if Path(model).is_dir() else model
+    made = {"scratch": SCRATCH} if base is None else {"base": base}
+    return {"output": str(folder / "model"), "model": made, "stage": [stage], "checkpoint_every": 10**6}
+
+
+CLUSTER = 1_000
+"""Made-up vectors in one cluster, about."""
+SPREAD = 0.6
+"""How far members of a cluster lie from its centre, against the centre's own length."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """How fast one way of searching is."""
+
+    search: str
+    queries_at_once: int
+    ms_per_query: float
+    queries_per_second: float
+    recall: float
+    """The share of the exact answers that it finds."""
+
+
+@app.command(epilog=examples("munjang bench search", "munjang bench search -n 1000000 --json", "munjang bench search --vectors news.npy"))
+def search(
+    n: Annotated[int, typer.Option("-n", min=100, max=5_000_000, help="Number of synthetic vectors, in clusters.")] = 100_000,
+    dimension: Annotated[int, typer.Option("--dimensions", min=2, max=8_192, help="Dimensions of the synthetic vectors.")] = 384,
+    vectors: Annotated[
+        Path | None, typer.Option(help="Search these vectors (.npy, as munjang encode -o writes); some of them become the queries.")
+    ] = None,
+    queries: Annotated[int, typer.Option(min=1, max=10_000, help="Number of queries.")] = 200,
+    k: Annotated[int, typer.Option("--top", "-k", min=1, max=1_000, help="Number of neighbours per text.")] = 10,
+    rounds: Annotated[int, typer.Option(min=1, max=100, help="Number of rounds; the median is reported.")] = 3,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure nearest-neighbour search: exact and, with the extra search, approximate.
+
+    Queries are answered one at a time and all at once. Time is that of the search alone: no text is encoded and no file is read.
+    """
+    import numpy as np
+
+    from munjang.library.matrix import Matrix
+    from munjang.limits import usable_cores
+
+    corpus_MD, asked_ND = _made_up(n, queries, dimension) if vectors is None else _held_out(vectors, queries)
+    rows, width = corpus_MD.shape
+    k = min(k, rows)
+    matrix = Matrix(1, np.arange(rows), corpus_MD, np.empty(0, np.int64), np.empty((0, width), np.float32), None)
+    started = time.perf_counter()
+    lists = _lists(matrix)
+    built = None if lists is None else time.perf_counter() - started
+    routes = measure(matrix, lists, asked_ND, k, rounds=rounds)
+    kind = "made up in clusters" if vectors is None else str(vectors)
+    if as_json:
+        facts = {"vectors": rows, "dimension": width, "source": kind, "queries": len(asked_ND), "k": k, "rounds": rounds}
+        emit({**facts, "cores": usable_cores(), "build_seconds": built, "routes": [asdict(route) for route in routes]})
+        return
+    note(f"{count(rows, 'vector')} of {width} numbers ({kind}), {count(len(asked_ND), 'query')}, the {k} nearest, {usable_cores()} cores")
+    if built is not None:
+        note(f"the lists of approximate search were built in {built:.1f} s")
+    rows = [
+        (each.search, f"{each.queries_at_once:,}", f"{each.ms_per_query:.3f}", f"{each.queries_per_second:,.0f}", f"{each.recall:.3f}")
+        for each in routes
+    ]
+    numbers = ("queries at once", "ms/query", "queries/s", "recall")
+    print_table(("search", *numbers), rows, right=numbers)
+
+
+def measure(matrix: Matrix, lists: IvfIndex | None, asked_ND: Vectors, k: int, *, rounds: int) -> list[Route]:
+    """Return each route's speed and recall, the exact ones first; without lists there are no others."""
+    ways: dict[str, Callable[[Vectors], list[list[int]]]] = {"exact": lambda part_ND: matrix.search(part_ND, k)[1].tolist()}
+    if lists is not None:
+        ways["approximate"] = lambda part_ND: [rows.tolist() for _, rows in lists.search(part_ND, k)]
+    truth = _answers(ways["exact"], asked_ND, len(asked_ND))
+    runs = {(name, at_once): way for name, way in ways.items() for at_once in dict.fromkeys((1, len(asked_ND)))}
+    took: dict[tuple[str, int], list[float]] = {run: [] for run in runs}
+    recall: dict[tuple[str, int], float] = {}
+    for _ in range(rounds):
+        for (name, at_once), way in runs.items():
+            started = time.perf_counter()
+            found = _answers(way, asked_ND, at_once)
+            took[name, at_once].append(time.perf_counter() - started)
+            recall[name, at_once] = _recall(found, truth)
+    seconds = {run: median(times) / len(asked_ND) for run, times in took.items()}
+    return [Route(*run, round(1e3 * each, 4), round(1 / each, 1), round(recall[run], 4)) for run, each in seconds.items()]
+
+
+def _answers(way: Callable[[Vectors], list[list[int]]], asked_ND: Vectors, at_once: int) -> list[list[int]]:
+    return [rows for start in range(0, len(asked_ND), at_once) for rows in way(asked_ND[start : start + at_once])]
+
+
+def _recall(found: list[list[int]], truth: list[list[int]]) -> float:
+    right = sum(len(set(rows) & set(best)) for rows, best in zip(found, truth, strict=True))
+    return right / sum(map(len, truth))
+
+
+def _lists(matrix: Matrix) -> IvfIndex | None:
+    """Build the lists of approximate search; None, with a note, where the extra is missing."""
+    from munjang.library.index_config import Tuning
+    from munjang.library.ivf_index import build_lists, fit_lists
+
+    try:
+        return fit_lists(build_lists(matrix, Tuning()), matrix)
+    except MissingExtra as error:
+        note(f"only exact search is measured: {error}")
+        return None
+
+
+def _made_up(n: int, queries: int, dimension: int) -> tuple[Vectors, Vectors]:
+    """Return unit vectors around random centres, and queries around the same; always the same ones."""
+    import numpy as np
+
+    from munjang.library.matrix import unit
+
+    random = np.random.default_rng(0)
+    centres_CD = random.standard_normal((max(1, n // CLUSTER), dimension), dtype=np.float32)
+
+    def some(rows: int) -> Vectors:
+        near_MD = random.standard_normal((rows, dimension), dtype=np.float32)
+        near_MD *= np.float32(SPREAD)
+        near_MD += centres_CD[random.integers(0, len(centres_CD), rows)]
+        near_MD /= np.linalg.norm(near_MD, axis=1, keepdims=True)
+        return near_MD
+
+    return some(n), unit(some(queries))
+
+
+def _held_out(path: Path, queries: int) -> tuple[Vectors, Vectors]:
+    """Return a file's vectors without the queries, and the queries: rows drawn from it, at most a tenth."""
+    import numpy as np
+
+    from munjang.cli.topics import read_vectors
+    from munjang.library.matrix import unit
+
+    rows_MD = unit(read_vectors(path))
+    if len(rows_MD) < 100:
+        raise InputError(f"{path}: holds {count(len(rows_MD), 'vector')}, expected at least 100 to measure a search")
+    drawn = np.random.default_rng(0).choice(len(rows_MD), min(queries, len(rows_MD) // 10), replace=False)
+    return np.delete(rows_MD, drawn, axis=0), rows_MD[drawn]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -9,13 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from munjang.cli.options import ComputeOption, JsonOption, ModelOption, TextColumnOption, chosen_pooling, examples, new_app
+from munjang.cli.row_files import write_rows
 from munjang.cli.show import emit, note, print_facts, print_table, size_text
 from munjang.errors import InputError, UsageError
 from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.bulk.estimate import Estimate
-    from munjang.bulk.run import BulkReport
+    from munjang.bulk.job import BulkJob, Receipt, ShardSpec
+    from munjang.bulk.pair_blocks import BulkPairs
+    from munjang.bulk.run import BulkReport, ProgressFactory
     from munjang.bulk.settings import BulkSettings
 
 app = new_app()
@@ -38,43 +44,44 @@ def bulk(
     model: ModelOption = None,
     format: Annotated[Literal["parquet", "npy"], typer.Option("--output-format", help="The files to write.")] = "parquet",
     text_column: TextColumnOption = None,
-    id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None,
+    id_column: Annotated[str | None, typer.Option(help="The column with ids.")] = None,
     input_format: Annotated[
-        Literal["txt", "csv", "tsv", "jsonl", "parquet"] | None, typer.Option(help="The inputs' format, when their names do not say it.")
+        Literal["txt", "csv", "tsv", "jsonl", "parquet"] | None, typer.Option(help="The input format, if the file names do not show it.")
     ] = None,
     encoding: Annotated[str, typer.Option(help="The inputs' encoding.")] = "utf-8-sig",
-    no_quoting: Annotated[bool, typer.Option("--no-quoting", help="Double quotes in CSV are ordinary characters.")] = False,
-    keep_text: Annotated[bool, typer.Option("--keep-text", help="Write the texts beside their vectors; `munjang add` needs them.")] = False,
+    no_quoting: Annotated[bool, typer.Option("--no-quoting", help="Treat double quotes in CSV as ordinary characters.")] = False,
+    keep_text: Annotated[
+        bool, typer.Option("--keep-text", help="Write the texts next to their vectors; `munjang add` needs them.")
+    ] = False,
     precision: Annotated[
-        Literal["float32", "float16", "int8", "uint8", "binary", "ubinary"], typer.Option(help="Numbers out.")
+        Literal["float32", "float16", "int8", "uint8", "binary", "ubinary"], typer.Option(help="The number format of the output.")
     ] = "float32",
-    dimensions: Annotated[int | None, typer.Option(help="Keep the first so many numbers (Matryoshka models).")] = None,
-    normalize: Annotated[bool, typer.Option("--normalize", help="Scale every vector to length one.")] = False,
-    prompt_name: Annotated[str | None, typer.Option(help="The model's prompt to put before every text.")] = None,
+    dimensions: Annotated[int | None, typer.Option(help="Keep this many leading dimensions (Matryoshka models).")] = None,
+    normalize: Annotated[bool, typer.Option("--normalize", help="Normalise vectors to length 1.")] = False,
+    prompt_name: Annotated[str | None, typer.Option(help="The name of the model's prompt to put before every text.")] = None,
     long_text: Annotated[
-        Literal["truncate", "window", "error"], typer.Option(help="What to do with texts beyond the limit; error rejects them.")
+        Literal["truncate", "window", "error"], typer.Option(help="How to handle texts beyond the model's limit; error rejects them.")
     ] = "truncate",
     compute: ComputeOption = "float32",
-    shard_rows: Annotated[int, typer.Option(min=1, help="Rows of one output file, roughly.")] = 16_384,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; without it, one for each core.")] = None,
-    threads: Annotated[int, typer.Option(min=1, help="Threads of one process.")] = 1,
+    shard_rows: Annotated[int, typer.Option(min=1, help="Approximate number of rows per output file.")] = 16_384,
+    workers: Annotated[int | None, typer.Option(min=1, help="Number of processes. Default: one per core.")] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Threads per process.")] = 1,
     dask: Annotated[str | None, typer.Option(help="A Dask scheduler's address (tls://…), or local for a cluster on this machine.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue what was begun in the folder.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the job in the folder.")] = False,
     cache: Annotated[Path | None, typer.Option(help="A file on a local disk that keeps vectors across jobs.")] = None,
-    merge: Annotated[Path | None, typer.Option(help="At the end, write all vectors into this one .parquet or .npy file too.")] = None,
-    estimate: Annotated[bool, typer.Option("--estimate", help="Measure a sample and say what the job would take.")] = False,
-    rows: Annotated[int | None, typer.Option(min=1, help="With --estimate: for so many rows.")] = None,
+    merge: Annotated[Path | None, typer.Option(help="Also write all vectors to this one .parquet or .npy file.")] = None,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Measure a sample and estimate time and disk space.")] = False,
+    rows: Annotated[int | None, typer.Option(min=1, help="With --estimate: the number of rows.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Encode files larger than memory into a folder of vectors.
 
-    What is done is on disk and survives kill -9; --resume does the rest. Rows that cannot be read go to rejected.jsonl.
+    Finished shards are on disk and survive kill -9; --resume does the rest. Unreadable rows go to rejected.jsonl.
     """
     from munjang.bulk.output import merge as merge_output
     from munjang.bulk.output import open_output
-    from munjang.bulk.run import Crew, encode_bulk
+    from munjang.bulk.run import WorkerConfig, encode_bulk
     from munjang.bulk.settings import BulkSettings
-    from munjang.cli.bulk_progress import bulk_progress
 
     settings = BulkSettings(
         format=format,
@@ -98,7 +105,7 @@ def bulk(
         return
     if output is None or rows is not None:
         raise UsageError("a folder to write to is missing (-o), or --rows was given without --estimate")
-    crew = Crew(workers, threads, dask)
+    crew = WorkerConfig(workers, threads, dask)
     with bulk_progress() as watch:
         report = encode_bulk(inputs, output, model=model, settings=settings, crew=crew, resume=resume, cache=cache, watch=watch)
     if not report.rows:
@@ -154,3 +161,120 @@ def _show_estimate(found: Estimate) -> None:
         ]
     )
     print_table(["precision", "disk"], ([name, size_text(size)] for name, size in found.bytes_by_precision.items()), right=["disk"])
+
+
+def show_bulk_pairs(folder: str, *, threshold: float, top: int, dask: str | None, output: Path | None, as_json: bool) -> None:
+    """Find the pairs and show or write them."""
+    found = _found(folder, threshold, top, dask)
+    if found.cut:
+        note(f"there are more pairs than the {top:,} best (--top)")
+    rows = [{"score": round(pair.score, 6), "a": pair.a, "b": pair.b} for pair in found.pairs]
+    if output is not None:
+        write_rows(output, rows)
+    if as_json:
+        emit({"pairs": rows, "same": found.same})
+        return
+    if output is None:
+        lines = ([f"{pair.score:.3f}", pair.a, pair.b] for pair in found.pairs)
+        print_table(["score", "a", "b"], lines, right=["score"], empty=f"no pairs above {threshold:.4g}")
+    written = [] if output is None else [("written to", str(output))]
+    print_facts([("pairs", f"{len(rows):,}"), ("pairs of the very same", f"{found.same:,}"), *written])
+
+
+def _found(folder: str, threshold: float, top: int, dask: str | None) -> BulkPairs:
+    from munjang.bulk.pair_blocks import count_blocks, mine_output
+    from munjang.models.progress import progress_bar
+
+    with progress_bar("pairs of shards", count_blocks(folder), shown=True) as advance:
+        if dask is None:
+            return mine_output(folder, threshold=threshold, top=top, progress=advance)
+        from munjang.bulk.dask_run import connect
+        from munjang.limits import usable_cores
+
+        with connect(dask, workers=usable_cores(), threads=1) as client:
+            return mine_output(folder, threshold=threshold, top=top, client=client, progress=advance)
+
+
+@contextmanager
+def bulk_progress() -> Iterator[ProgressFactory]:
+    """Yield what `encode_bulk` takes to show how far it is."""
+    import time
+
+    if not sys.stderr.isatty():
+        yield _lines
+        return
+
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    from munjang.cli.show import size_text
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[facts]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=600) as bar:
+
+        def watch(job: BulkJob, specs: Sequence[ShardSpec]) -> Callable[[ShardSpec, Receipt, bool], None]:
+            weights = _weights(job, specs)
+            total, all_shards = sum(weights), len(specs)
+            task = bar.add_task("bulk", total=total, facts=f"0/{all_shards}")
+            started, done, read, rows = time.monotonic(), 0, 0, 0
+
+            def advance(spec: ShardSpec, receipt: Receipt, earlier: bool) -> None:
+                nonlocal done, read, rows
+                done, read = done + 1, read + weights[spec.number]
+                rows += 0 if earlier else receipt.rows
+                rate = rows / max(time.monotonic() - started, 1e-9)
+                bar.update(
+                    task, facts=f"{done:,}/{count(all_shards, 'shard')}  {size_text(read)} of {size_text(total)}  {rate:,.0f} rows/s"
+                )
+                if earlier:  # what is no work now must not count as speed
+                    bar.update(task, total=total - read)
+                else:
+                    bar.advance(task, weights[spec.number])
+
+            return advance
+
+        yield watch
+
+
+def _lines(job: BulkJob, specs: Sequence[ShardSpec]) -> Callable[[ShardSpec, Receipt, bool], None]:
+    """Write a plain line of shards and bytes now and then."""
+    import time
+
+    from munjang.cli.show import note, size_text
+    from munjang.models.progress import SECONDS_BETWEEN, format_duration
+
+    weights = _weights(job, specs)
+    total = sum(weights)
+    started = told = time.monotonic()
+    done, read, new, rows = 0, 0, 0, 0
+
+    def advance(spec: ShardSpec, receipt: Receipt, earlier: bool) -> None:
+        nonlocal told, done, read, new, rows
+        done, read = done + 1, read + weights[spec.number]
+        new, rows = (new, rows) if earlier else (new + weights[spec.number], rows + receipt.rows)
+        now = time.monotonic()
+        if now - told < SECONDS_BETWEEN or not new:
+            return
+        told = now
+        left = (total - read) / new * (now - started)  # what was done before is no work now
+        facts = f"{done:,} of {count(len(specs), 'shard')}, {size_text(read)} of {size_text(total)}, {rows / (now - started):,.0f} rows/s"
+        note(f"bulk: {facts}, {format_duration(left)} left")
+
+    return advance
+
+
+def _weights(job: BulkJob, specs: Sequence[ShardSpec]) -> list[int]:
+    """Return how many bytes of input each shard is; a Parquet file's bytes are shared out by rows."""
+    rows = {spec.file: spec.stop for spec in specs}  # the last shard of a file ends with it
+    sizes = []
+    for spec in specs:
+        file = job.inputs[spec.file]
+        part = spec.stop - spec.start
+        sizes.append(file.bytes * part // rows[spec.file] if file.format == "parquet" else part)
+    return sizes

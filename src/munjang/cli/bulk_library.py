@@ -14,18 +14,17 @@ import numpy as np
 
 from munjang.bulk.output import BulkOutput, is_output, open_output
 from munjang.cli.library_files import own_model, read_all
-from munjang.cli.row_files import Columns
-from munjang.cli.watched import Watched
-from munjang.errors import UsageError, shown
+from munjang.cli.options import Columns
+from munjang.errors import UsageError, quote
 from munjang.library.store import Settings
-from munjang.models.over_encoder import OverEncoder
+from munjang.models.prompted_encoder import PromptedEncoder
 from munjang.models.registry import resolve
 from munjang.text.records import Record
 from munjang.types import Vectors
 
 if TYPE_CHECKING:
     from munjang.library.library import Library
-    from munjang.text.rows import BadLines
+    from munjang.text.records import BadLines
 
 
 def made_with(files: Sequence[str]) -> tuple[str | None, Settings | None]:
@@ -47,21 +46,17 @@ def _is_found_by_name(folder: str, made: Settings, path: str) -> bool:
         return False
 
 
-class KnownVectors(OverEncoder[Watched]):
+class KnownVectors:
     """An Encoder that knows the vectors of some texts and lets a model encode the others."""
 
-    def __init__(self, model: Watched) -> None:
-        super().__init__(model)
+    def __init__(self, model: PromptedEncoder) -> None:
+        self.model = model
+        self.name, self.dimension, self.fingerprint, self.max_length = model.name, model.dimension, model.fingerprint, model.max_length
         self._known: list[dict[str, Vectors]] = []
 
     def learn(self, texts: list[str], vectors_ND: Vectors) -> None:
         """Know the vectors of one shard, and of the one before it: a library's batch may reach over both."""
         self._known = [*self._known[-1:], dict(zip(texts, np.asarray(vectors_ND, dtype=np.float32), strict=True))]
-
-    @property
-    def max_length(self) -> int | None:
-        """How many tokens the model reads of a text."""
-        return self.model.max_length
 
     def count_tokens(self, texts: Iterable[str], /) -> list[int]:
         """Return how many tokens each text has."""
@@ -82,7 +77,7 @@ def read_with_vectors(library: Library, files: Sequence[str], columns: Columns, 
     folders = [name for name in files if is_output(name)]
     if not folders:
         return read_all(files, columns, bad=bad)
-    assert isinstance(library.encoder, Watched)  # what open_with_model gives it
+    assert isinstance(library.encoder, PromptedEncoder)  # what open_with_model gives it
     known = KnownVectors(library.encoder)
     for folder in folders:
         _refuse_other(known, open_output(folder), folder)
@@ -98,7 +93,7 @@ def _records(known: KnownVectors, files: Sequence[str], columns: Columns, bad: B
         for block in open_output(name).blocks():
             if block.texts:
                 known.learn(block.texts, block.vectors_ND)
-                yield from (Record(id, text, {}, f"{name} {shown(id)}") for id, text in zip(block.ids, block.texts, strict=True))
+                yield from (Record(id, text, {}, f"{name} {quote(id)}") for id, text in zip(block.ids, block.texts, strict=True))
 
 
 def _refuse_other(known: KnownVectors, output: BulkOutput, folder: str) -> None:

@@ -27,8 +27,8 @@ from munjang.cli.show import emit, print_facts, print_table
 from munjang.errors import InputError, UsageError
 
 if TYPE_CHECKING:
+    from munjang.data.read import AnyDataset
     from munjang.evaluate.calibrate import CalibrationReport
-    from munjang.evaluate.datasets.read import AnyDataset
     from munjang.evaluate.inputs import FloatArray, IntArray
     from munjang.types import Encoder
 
@@ -48,10 +48,11 @@ def calibrate(
     file: FileArgument,
     model: ModelOption = None,
     method: Annotated[
-        Literal["isotonic", "logistic"], typer.Option(help="Any rising curve (some hundred pairs), or a sigmoid (few pairs).")
+        Literal["isotonic", "logistic"],
+        typer.Option(help="isotonic: any rising curve (needs some hundred pairs); logistic: a sigmoid (works with few)."),
     ] = "isotonic",
     same_at: Annotated[
-        float | None, typer.Option(help="For scored pairs: from this score up, in the file's scale, a pair is the same.")
+        float | None, typer.Option(help="For scored pairs: the score, in the file's scale, from which a pair counts as the same.")
     ] = None,
     layout: LayoutOption = None,
     column: ColumnOption = None,
@@ -63,21 +64,21 @@ def calibrate(
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what a score means on your own labelled pairs.
+    """Find out what a score means on your own labelled pairs.
 
-    A curve from cosine to probability, and the threshold with the best F1.
+    Fits a curve from cosine to probability and finds the threshold with the best F1.
     Errors are measured on held-out folds. -o writes the curve as JSON.
     """
-    from munjang.cli.watched import load_watched
+    from munjang.cli.load_model import load_encoder
+    from munjang.data.read import read_any
     from munjang.evaluate import calibrate as library
-    from munjang.evaluate.datasets.read import read_any
 
     check_output(output)
     with located(file, split=split) as path:
         data = read_any(path, read_options(layout=layout, columns=column, scale=scale, labels=label, skip_bad=skip_bad))
     tell(data)
     labels = same_labels(data, same_at)
-    encoder = load_watched(model, compute=compute)
+    encoder = load_encoder(model, compute=compute)
     scores = pair_cosines(encoder, data)
     report = library.calibrate(scores, labels, method=method)
     of_model = {"model": encoder.name, "fingerprint": encoder.fingerprint}
@@ -93,8 +94,8 @@ def same_labels(data: AnyDataset, same_at: float | None) -> IntArray:
     """Return 1 for same and 0 for different; graded scores are cut at `same_at`."""
     import numpy as np
 
-    from munjang.evaluate.datasets.rows import LabelledPair, ScoredPair
-    from munjang.evaluate.pairs import binary_labels
+    from munjang.data.rows import LabelledPair, ScoredPair
+    from munjang.evaluate.pairs import make_binary_labels
 
     scores = [row.score for row in data.rows if isinstance(row, ScoredPair)]
     if scores:
@@ -109,13 +110,13 @@ def same_labels(data: AnyDataset, same_at: float | None) -> IntArray:
     labelled = [row for row in data.rows if isinstance(row, LabelledPair)]
     if not labelled:
         raise InputError(f"{data.source}: read as {data.layout}, expected pairs labelled same or different")
-    return binary_labels(labelled)
+    return make_binary_labels(labelled)
 
 
 def pair_cosines(encoder: Encoder, data: AnyDataset) -> FloatArray:
     """Return the cosine of each pair."""
-    from munjang.evaluate.datasets.rows import LabelledPair, ScoredPair
-    from munjang.evaluate.similarities import pair_similarities
+    from munjang.data.rows import LabelledPair, ScoredPair
+    from munjang.evaluate.correlation import pair_similarities
     from munjang.evaluate.sts import encode_sides
 
     rows = [row for row in data.rows if isinstance(row, LabelledPair | ScoredPair)]
@@ -123,9 +124,9 @@ def pair_cosines(encoder: Encoder, data: AnyDataset) -> FloatArray:
 
 
 def _write(output: Path, curve: dict[str, Any]) -> None:
-    from munjang.whole_file import write_whole
+    from munjang.atomic import atomic_write
 
-    write_whole(output, json.dumps(curve, indent=1, allow_nan=False) + "\n")
+    atomic_write(output, json.dumps(curve, indent=1, allow_nan=False) + "\n")
 
 
 def _print(report: CalibrationReport, scores: FloatArray, output: Path | None) -> None:

@@ -15,9 +15,9 @@ app = new_app()
 
 @app.command(epilog=examples("munjang check news.db", "munjang check news.db --json"))
 def check(library: LibraryArgument, as_json: JsonOption = False) -> None:
-    """Read everything in a library and compare it with its checksums.
+    """Verify a library against its checksums.
 
-    Ends with 4 when something is damaged.
+    Reads everything; the exit code is 4 if something is damaged.
     """
     from munjang.library.library import Library
 

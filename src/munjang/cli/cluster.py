@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any
 
-import typer
-
+from munjang.analyze.clusters import Clustering, require_sklearn
+from munjang.analyze.clusters import cluster as cluster_vectors
+from munjang.analyze.keywords import find_cluster_phrases
 from munjang.cli.options import (
-    UTF8,
-    EncodingOption,
-    FormatOption,
+    Chosen,
+    Columns,
     JsonOption,
-    LibraryComputeOption,
-    ModelOption,
-    NoQuotingOption,
+    ModelChoice,
     OutputOption,
-    TextColumnOption,
+    Takes,
+    TextAnalysis,
     TextsArgument,
     examples,
     new_app,
 )
-from munjang.cli.row_files import Columns, TextRow, beside, check_rows_output, write_rows
+from munjang.cli.row_files import TextRow, beside, check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
-from munjang.cli.text_options import AnalyserOption, UserWordOption
+from munjang.options import options_for
 from munjang.wording import count
-
-if TYPE_CHECKING:
-    from munjang.analyze.clusters import Clustering
 
 app = new_app()
 
@@ -44,59 +40,37 @@ SHOWN_TEXT = 60  # characters of an example
 )
 def cluster(
     file: TextsArgument,
-    method: Annotated[
-        Literal["kmeans", "agglomerative", "communities", "hdbscan"], typer.Option(help="How texts are put together.")
-    ] = "kmeans",
-    k: Annotated[
-        int | None,
-        typer.Option("--clusters", "-k", min=1, help="For kmeans and agglomerative: how many clusters; kmeans can choose itself."),
-    ] = None,
-    threshold: Annotated[
-        float, typer.Option(help="For communities, and agglomerative without -k: the least cosine within a cluster.")
-    ] = 0.75,
-    min_size: Annotated[int, typer.Option(min=1, help="For communities and hdbscan: the fewest texts of a cluster.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Where chance starts; the same seed gives the same clusters.")] = 0,
-    phrases: Annotated[int, typer.Option(min=0, help="Key phrases that name a cluster.")] = 5,
+    *,
+    options: Annotated[Chosen, Takes(cluster_vectors, find_cluster_phrases)],
     output: OutputOption = None,
-    analyser: AnalyserOption = None,
-    user_word: UserWordOption = None,
-    model: ModelOption = None,
-    text_column: TextColumnOption = None,
-    id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None,
-    format: FormatOption = None,
-    encoding: EncodingOption = UTF8,
-    no_quoting: NoQuotingOption = False,
-    compute: LibraryComputeOption = None,
+    analysis: TextAnalysis,
+    columns: Columns,
+    chosen_model: ModelChoice,
     as_json: JsonOption = False,
 ) -> None:
-    """Put the texts of a file into clusters and name them by their key phrases.
+    """Cluster texts and label the clusters with key phrases.
 
-    A library's documents are compared by the vectors it holds.
+    A library's documents are compared by their stored vectors.
     -o writes every row with its cluster and the cluster's phrases as .csv, .tsv or .jsonl.
     """
-    from munjang.analyze.cluster_names import cluster_phrases
-    from munjang.analyze.clusters import ClusterOptions, need_sklearn
-    from munjang.analyze.clusters import cluster as put_together
     from munjang.cli.collection import encoder_for, read_collection, vectors_of
-    from munjang.text.tagging import tagger
     from munjang.vectors.similarity import normalize
 
     check_rows_output(output)
-    options = ClusterOptions(method=method, k=k, threshold=threshold, min_size=min_size, seed=seed)
-    if method != "communities":
-        need_sklearn("clustering")
-    by = tagger(analyser, user_words=user_word or ())
-    read = [read_collection(file, Columns(text_column, id_column, format, encoding, no_quoting))]
+    if options["method"] != "communities":
+        require_sklearn("clustering")
+    by = analysis.tagger()
+    read = [read_collection(file, columns)]
     rows, texts = read[0].rows, read[0].texts
-    [vectors] = vectors_of(read, encoder_for(read, model, compute=compute))
-    found = put_together(normalize(vectors), options)
-    names = cluster_phrases(texts, found.labels_N.tolist(), top=phrases, by=by) if phrases else {}
-    if k is None and method == "kmeans":
-        note(f"{count(len(found.sizes), 'cluster')}, chosen by the best silhouette; -k says another number")
+    [vectors] = vectors_of(read, encoder_for(read, chosen_model.model, compute=chosen_model.compute))
+    found = cluster_vectors(normalize(vectors), **options_for(cluster_vectors, options))
+    names = find_cluster_phrases(texts, found.labels_N.tolist(), **options_for(find_cluster_phrases, options), by=by)
+    if options["k"] is None and options["method"] == "kmeans":
+        note(f"{count(len(found.sizes), 'cluster')}, chosen by the best silhouette; -k overrides it")
     if output is not None:
         write_rows(output, beside(rows, [_said(int(label), names) for label in found.labels_N]))
     if as_json:
-        emit({"method": method, **_facts(found, names), "labels": found.labels_N.tolist()})
+        emit({"method": options["method"], **_facts(found, names), "labels": found.labels_N.tolist()})
         return
     _print(found, names, rows)
     written = [] if output is None else [("written to", str(output))]

@@ -1,7 +1,7 @@
 """What `pairs` and `match` compare: the rows of a file, or the documents of a library with the vectors that it already holds.
 
-A document that was split into passages has the mean of their vectors, each weighed by its length. Vectors of different models are never
-compared: a file beside a library is encoded with the library's model, and two libraries must have the same.
+A document that was split into passages has the mean of their vectors. Vectors of different models are never compared: a file beside a
+library is encoded with the library's model, and two libraries must have the same.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from munjang.cli.options import Compute, chosen_pooling
-from munjang.cli.row_files import Columns, TextRow, read_text_rows
-from munjang.errors import InputError, UsageError, shown
+from munjang.cli.options import Columns, chosen_pooling
+from munjang.cli.row_files import TextRow, read_text_rows
+from munjang.errors import InputError, UsageError, quote
 
 if TYPE_CHECKING:
-    from munjang.cli.watched import Watched
-    from munjang.library.store import Entry, Settings
-    from munjang.types import Encoder, Vectors
+    from munjang.library.store import Settings
+    from munjang.models.prompted_encoder import PromptedEncoder
+    from munjang.types import Compute, Encoder, Vectors
 
 _SQLITE = b"SQLite format 3\x00"
 
 
 @dataclass(frozen=True, eq=False)
-class Collection:
+class TextCollection:
     """Rows to compare; a library's come with their vectors and with what made them."""
 
     source: str
@@ -38,16 +38,16 @@ class Collection:
         return [row.text for row in self.rows]
 
 
-def read_collection(path: str, columns: Columns) -> Collection:
+def read_collection(path: str, columns: Columns) -> TextCollection:
     """Read a library or a whole file."""
     if is_library(path):
         return _library(path)
-    return Collection(path, read_text_rows(path, columns))
+    return TextCollection(path, read_text_rows(path, columns))
 
 
 def is_library(path: str) -> bool:
     """Say whether a name is that of a library: an address of a server, or a SQLite file."""
-    from munjang.library.opening import ADDRESSES
+    from munjang.library.open_store import ADDRESSES
 
     if path.startswith(ADDRESSES):
         return True
@@ -57,34 +57,35 @@ def is_library(path: str) -> bool:
         return stream.read(len(_SQLITE)) == _SQLITE
 
 
-def encoder_for(collections: Sequence[Collection], model: str | None, *, compute: Compute | None, always: bool = False) -> Encoder | None:
+def encoder_for(
+    collections: Sequence[TextCollection], model: str | None, *, compute: Compute | None, always: bool = False
+) -> Encoder | None:
     """Load the model whose vectors the collections' can be compared with; another one than a library's is refused.
 
     Where all have vectors there is nothing to load, unless `always`, or unless a model is named that may not be theirs.
     """
     from munjang.cli.library_files import load_for
-    from munjang.cli.watched import for_search, load_watched
-    from munjang.library.opening import check_settings
+    from munjang.cli.load_model import load_encoder
+    from munjang.library.open_store import check_settings, choose_views
 
     if not (always or need_encoder(collections) or model is not None or compute is not None or chosen_pooling() is not None):
         return None
     made = next(((each.source, each.settings) for each in collections if each.settings is not None), None)
     if made is None:
-        return load_watched(model, compute=compute or "float32")
-    encoder = for_search(load_for(*made, model, compute))[1]
+        return load_encoder(model, compute=compute or "float32")
+    encoder, _ = choose_views(load_for(*made, model, compute).with_prompt(progress=True), None, made[1].fingerprint)
     check_settings(*made, encoder)
     return encoder
 
 
-def load_beside(collection: Collection, model: str | None, *, compute: Compute | None) -> Watched:
+def load_beside(collection: TextCollection, model: str | None, *, compute: Compute | None) -> PromptedEncoder:
     """Load a model to read a collection's texts anew: the one named, else the library's own, else the default one."""
     from munjang.cli.library_files import load_for
-    from munjang.cli.watched import Watched
 
-    return Watched(load_for(collection.source, collection.settings, model, compute))
+    return load_for(collection.source, collection.settings, model, compute).with_prompt(progress=True)
 
 
-def vectors_of(collections: Sequence[Collection], encoder: Encoder | None) -> list[Vectors]:
+def vectors_of(collections: Sequence[TextCollection], encoder: Encoder | None) -> list[Vectors]:
     """Return each collection's vectors; the encoder is for those that have none, and may be None if all do."""
     import numpy as np
 
@@ -100,15 +101,16 @@ def vectors_of(collections: Sequence[Collection], encoder: Encoder | None) -> li
     return found
 
 
-def need_encoder(collections: Sequence[Collection]) -> bool:
+def need_encoder(collections: Sequence[TextCollection]) -> bool:
     """Say whether there are texts without vectors."""
     return any(each.vectors_ND is None for each in collections)
 
 
-def _library(path: str) -> Collection:
+def _library(path: str) -> TextCollection:
     import numpy as np
 
     from munjang.library.library import Library
+    from munjang.library.matrix import document_vector
 
     rows: list[TextRow] = []
     vectors: list[Vectors] = []
@@ -119,21 +121,10 @@ def _library(path: str) -> Collection:
                 document = entry.document
                 values = {"id": document.id, "text": document.text, **document.metadata}
                 rows.append(TextRow(len(rows) + 1, document.id, document.text, values))
-                vectors.append(_one_vector(entry))
+                vectors.append(document_vector(entry.vectors_PD, entry.lengths_P))
     if not rows:
         raise InputError(f"{source}: holds no document, expected at least one\n  add some with munjang add")
-    return Collection(path, rows, np.stack(vectors), settings)
-
-
-def _one_vector(entry: Entry) -> Vectors:
-    import numpy as np
-
-    from munjang.library.matrix import unit
-
-    if len(entry.passages) == 1:
-        return np.asarray(entry.vectors_PD[0], dtype=np.float32)
-    lengths_P = np.array([max(1, passage.stop - passage.start) for passage in entry.passages], dtype=np.float32)
-    return np.asarray(lengths_P @ unit(entry.vectors_PD) / lengths_P.sum(), dtype=np.float32)
+    return TextCollection(path, rows, np.stack(vectors), settings)
 
 
 def refuse_others(libraries: Sequence[tuple[str, Settings]]) -> None:
@@ -150,4 +141,4 @@ def refuse_others(libraries: Sequence[tuple[str, Settings]]) -> None:
 
 def _made(settings: Settings) -> str:
     ways = f" in {settings.compute}" if settings.compute else ""
-    return f"the model {shown(settings.model)} ({settings.fingerprint[:12]}){ways}"
+    return f"the model {quote(settings.model)} ({settings.fingerprint[:12]}){ways}"

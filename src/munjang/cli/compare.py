@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,27 +23,27 @@ from munjang.cli.data_options import (
 from munjang.cli.options import ComputeOption, JsonOption, OutputOption, examples, new_app
 from munjang.cli.scores import check_output, deliver, hundred, interval_text, p_text
 from munjang.cli.show import print_table
-from munjang.errors import InputError, UsageError, shown
+from munjang.errors import InputError, UsageError, quote
 from munjang.wording import count
 
 if TYPE_CHECKING:
-    from munjang.cli.watched import Watched
+    from munjang.data.read import AnyDataset
+    from munjang.data.rows import LabelledPair, ScoredPair
     from munjang.evaluate.compare import Against, Comparison
-    from munjang.evaluate.datasets.read import AnyDataset
-    from munjang.evaluate.datasets.rows import LabelledPair, ScoredPair
+    from munjang.models.prompted_encoder import PromptedEncoder
+    from munjang.types import Compute
 
 app = new_app()
 
 
 @app.command(
     epilog=examples(
-        "munjang compare all-MiniLM-L6-v2 my-model sts-test.tsv",
-        "munjang compare old-model new-model scifact --metric recall@100",
+        "munjang compare all-MiniLM-L6-v2 my-model sts-test.tsv", "munjang compare old-model new-model scifact --metric recall@100"
     )
 )
 def compare(
     a: Annotated[str, typer.Argument(metavar="MODEL", help="A model's name or folder.")],
-    b: Annotated[str, typer.Argument(metavar="MODEL", help="Another.")],
+    b: Annotated[str, typer.Argument(metavar="MODEL", help="A second model's name or folder.")],
     file: FileArgument,
     metric: Annotated[
         str | None, typer.Option(help="spearman (default) or pearson for scored pairs; ndcg@10 (default), mrr@10, … for retrieval.")
@@ -59,12 +59,12 @@ def compare(
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say which of two models is better on a data set, and whether that could be chance.
+    """Compare two models on a data set, with a significance test.
 
     Both are scored on the same resampled rows. Reads scored pairs, same/different pairs and retrieval sets.
     """
-    from munjang.cli.watched import load_watched
-    from munjang.evaluate.datasets.read import read_any
+    from munjang.cli.load_model import load_encoder
+    from munjang.data.read import read_any
 
     check_output(output)
     if _is_corpus(file):
@@ -74,7 +74,7 @@ def compare(
             data = read_any(path, read_options(layout=layout, columns=column, scale=scale, labels=label, skip_bad=skip_bad))
         tell(data)
         _check(data, metric)
-        models = load_watched(a, compute=compute), load_watched(b, compute=compute)
+        models = load_encoder(a, compute=compute), load_encoder(b, compute=compute)
         found, facts = _on_rows(models, data, metric, resamples), facts_of(data)
     names = _names(models, (a, b))
     deliver({**found.to_json(), "model_a": names[0], "model_b": names[1], **facts}, output=output, as_json=as_json)
@@ -82,10 +82,10 @@ def compare(
         _print(found, names)
 
 
-def _on_rows(models: tuple[Watched, Watched], data: AnyDataset, metric: str | None, resamples: int | None) -> Comparison:
+def _on_rows(models: tuple[PromptedEncoder, PromptedEncoder], data: AnyDataset, metric: str | None, resamples: int | None) -> Comparison:
+    from munjang.data.rows import LabelledPair, ScoredPair
     from munjang.evaluate.bootstrap import RESAMPLES
     from munjang.evaluate.compare import compare_pairs, compare_sts
-    from munjang.evaluate.datasets.rows import LabelledPair, ScoredPair
 
     scored: list[ScoredPair] = [row for row in data.rows if isinstance(row, ScoredPair)]
     if scored:
@@ -97,8 +97,8 @@ def _on_rows(models: tuple[Watched, Watched], data: AnyDataset, metric: str | No
 
 def _check(data: AnyDataset, metric: str | None) -> None:
     """Refuse what cannot be compared before a model is loaded."""
-    from munjang.evaluate.datasets.rows import LabelledPair, ScoredPair
-    from munjang.evaluate.pairs import binary_labels
+    from munjang.data.rows import LabelledPair, ScoredPair
+    from munjang.evaluate.pairs import make_binary_labels
 
     known = {ScoredPair: (None, "spearman", "pearson"), LabelledPair: (None, "ap")}
     if not data.rows:
@@ -107,19 +107,19 @@ def _check(data: AnyDataset, metric: str | None) -> None:
     if allowed is None:
         raise InputError(f"{data.source}: read as {data.layout}, expected scored pairs, same/different pairs or a retrieval folder")
     if metric not in allowed:
-        raise UsageError(f"--metric {shown(str(metric), 30)}, expected {' or '.join(name for name in allowed if name)} for this file")
+        raise UsageError(f"--metric {quote(str(metric), 30)}, expected {' or '.join(name for name in allowed if name)} for this file")
     labelled = [row for row in data.rows if isinstance(row, LabelledPair)]
     if labelled:
-        binary_labels(labelled)
+        make_binary_labels(labelled)
 
 
 def _on_corpus(
-    names: tuple[str, str], path: Path, *, metric: str, split: str, resamples: int | None, compute: Literal["float32", "int8"]
-) -> tuple[tuple[Watched, Watched], Comparison, dict[str, str]]:
-    from munjang.cli.watched import load_for_search
+    names: tuple[str, str], path: Path, *, metric: str, split: str, resamples: int | None, compute: Compute
+) -> tuple[tuple[PromptedEncoder, PromptedEncoder], Comparison, dict[str, str]]:
+    from munjang.cli.load_model import load_for_search
+    from munjang.data.retrieval import read_retrieval
     from munjang.evaluate.bootstrap import RESAMPLES
     from munjang.evaluate.compare import compare_retrieval
-    from munjang.evaluate.datasets.tasks import read_retrieval
 
     task = read_retrieval(path, split=split)
     tell(task)
@@ -130,17 +130,16 @@ def _on_corpus(
 
 def _is_corpus(file: str) -> bool:
     """Whether a path is a retrieval set: a folder of one, or a JSON file that is one object (SQuAD) and not a list of rows."""
-    from munjang.evaluate.datasets.beir import is_beir
-    from munjang.evaluate.datasets.cranfield import is_cranfield
-    from munjang.evaluate.datasets.opened import file_kind, first_bytes
+    from munjang.data.files import get_file_kind, read_first_bytes
+    from munjang.data.retrieval import is_beir, is_cranfield
 
     path = Path(file)
     if path.is_dir():
         return is_beir(path) or is_cranfield(path)
-    return file != "-" and file_kind(path) == "json" and first_bytes(path, 64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
+    return file != "-" and get_file_kind(path) == "json" and read_first_bytes(path, 64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
 
 
-def _names(models: tuple[Watched, Watched], given: tuple[str, str]) -> tuple[str, str]:
+def _names(models: tuple[PromptedEncoder, PromptedEncoder], given: tuple[str, str]) -> tuple[str, str]:
     """The models' names, or what the caller wrote where two folders have one name."""
     first, second = (model.name for model in models)
     return (first, second) if first != second else given

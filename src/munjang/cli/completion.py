@@ -12,12 +12,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from munjang.cli.commands import COMPLETION_REQUEST
 from munjang.cli.options import JsonOption, examples, new_app
 from munjang.cli.show import emit
 
 PROGRAM = "munjang"
-ASKED = "_MUNJANG_COMPLETE"
-"""Set in the environment by a shell that asks for completions."""
 
 app = new_app()
 
@@ -27,19 +26,14 @@ def completion(
     shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Print the script that lets a shell complete commands and options.
+    """Print the completion script for bash, zsh or fish.
 
-    Put the example's line into ~/.bashrc (zsh: ~/.zshrc, after compinit; fish: ~/.config/fish/config.fish).
+    Add the example's line to ~/.bashrc (zsh: ~/.zshrc, after compinit; fish: ~/.config/fish/config.fish).
     """
     from typer._completion_shared import get_completion_script
 
-    script = get_completion_script(prog_name=PROGRAM, complete_var=ASKED, shell=shell).strip()
+    script = get_completion_script(prog_name=PROGRAM, complete_var=COMPLETION_REQUEST, shell=shell).strip()
     emit({"shell": shell, "script": script}) if as_json else print(script)
-
-
-def is_asked() -> bool:
-    """Say whether a shell asks for completions in this call."""
-    return bool(os.environ.get(ASKED))
 
 
 def complete(command: Any) -> int:
@@ -49,5 +43,5 @@ def complete(command: Any) -> int:
 
     completion_init()
     with contextlib.suppress(Exception):
-        return shell_complete(command, {}, PROGRAM, ASKED, os.environ[ASKED])
+        return shell_complete(command, {}, PROGRAM, COMPLETION_REQUEST, os.environ[COMPLETION_REQUEST])
     return 1

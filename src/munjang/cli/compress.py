@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from math import prod
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from munjang.atomic import make_folder, sync
 from munjang.cli.data_options import ScaleOption, SkipBadOption, located, read_options, tell
-from munjang.cli.options import JsonOption, ModelArgument, examples, new_app
+from munjang.cli.dev_score import DevScore, dev_score
+from munjang.cli.load_model import load_model
+from munjang.cli.options import JsonOption, ModelArgument, chosen_pooling, examples, new_app
 from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts, print_table, size_text
-from munjang.errors import UsageError, shown
+from munjang.cli.speed import measure
+from munjang.data import AnyDataset
+from munjang.engine.weights import find_weights
+from munjang.errors import UsageError, quote
+from munjang.models.compress.parts import (
+    ModelParts,
+    add_projection,
+    fit_projection,
+    keep_layers_of,
+    read_parts,
+    sample_vectors,
+    write_parts,
+)
+from munjang.models.compress.vocabulary import PruneOptions, prune_parts
+from munjang.models.export import export_onnx
+from munjang.models.sentence_encoder import SentenceEncoder
+from munjang.types import Compute
 from munjang.wording import count
 
 if TYPE_CHECKING:
-    from munjang.cli.compress_steps import Figures, Wanted
-    from munjang.evaluate.datasets import AnyDataset
+    from munjang.data import AnyDataset
 
 app = new_app()
 
@@ -34,29 +55,28 @@ def compress(
     model: ModelArgument,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="The folder to write.")],
     texts: Annotated[
-        list[Path] | None, typer.Option("--texts", metavar="FILE", help="Texts such as the model will read; may be given again.")
+        list[Path] | None, typer.Option("--texts", metavar="FILE", help="Texts like those the model will read; may be repeated.")
     ] = None,
-    text_column: Annotated[list[str] | None, typer.Option("--text-column", help="A column that holds text; say it again for more.")] = None,
+    text_column: Annotated[list[str] | None, typer.Option("--text-column", help="A column with text; may be repeated.")] = None,
     keep_layers: Annotated[str | None, typer.Option("--keep-layers", metavar="0,2,…", help="Keep only these layers.")] = None,
-    vocabulary: Annotated[int | None, typer.Option("--vocabulary", min=1, help="Keep so many pieces, the most useful ones.")] = None,
-    prune: Annotated[bool, typer.Option("--prune", help="Keep the pieces that the texts use, however many.")] = False,
-    scripts: Annotated[str, typer.Option("--scripts", help="Languages whose characters stay, by code.")] = "ko,en",
-    minimum_count: Annotated[int, typer.Option("--minimum-count", min=1, help="How often the texts must use a piece.")] = 1,
-    dimension: Annotated[int | None, typer.Option("--dimensions", min=1, help="Shorten vectors to so many numbers.")] = None,
+    vocabulary: Annotated[int | None, typer.Option("--vocabulary", min=1, help="Keep this many tokens, the most useful ones.")] = None,
+    prune: Annotated[bool, typer.Option("--prune", help="Keep all tokens that the texts use.")] = False,
+    scripts: Annotated[str, typer.Option("--scripts", help="Codes of the languages whose characters are kept.")] = "ko,en",
+    minimum_count: Annotated[int, typer.Option("--minimum-count", min=1, help="Minimum number of times the texts use a token.")] = 1,
+    dimension: Annotated[int | None, typer.Option("--dimensions", min=1, help="Reduce vectors to this many dimensions.")] = None,
     half: Annotated[bool, typer.Option("--half", help="Write float16: half the bytes on disk.")] = False,
-    int8: Annotated[bool, typer.Option("--int8", help="Also measure the result computed in int8.")] = False,
+    int8: Annotated[bool, typer.Option("--int8", help="Also measure the result in int8.")] = False,
     dev: Annotated[str | None, typer.Option("--dev", help="Scored pairs, same/different pairs or triplets to measure on.")] = None,
     scale: ScaleOption = None,
     skip_bad: SkipBadOption = False,
-    seconds: Annotated[float, typer.Option(min=0.0, max=600.0, help="How long to measure the speed of each version.")] = ONE_ROUND,
+    seconds: Annotated[float, typer.Option(min=0.0, max=600.0, help="Seconds to measure each version.")] = ONE_ROUND,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a model smaller, step by step, and say what each step costs.
+    """Make a model smaller, and measure what each step costs.
 
-    Steps run in this order: layers, vocabulary, dimension, half. Texts whose pieces are all kept have the same vectors after
-    --vocabulary or --prune. After --keep-layers the model should learn again: munjang distill.
+    Steps run in this order: layers, vocabulary, dimension, half. Texts whose tokens are all kept have the same vectors after
+    --vocabulary or --prune. After --keep-layers, retrain the model with munjang distill.
     """
-    from munjang.cli.compress_steps import Wanted, compress_model
     from munjang.models.compress.vocabulary import PruneOptions
     from munjang.models.registry import resolve
     from munjang.models.samples import load_samples
@@ -67,7 +87,7 @@ def compress(
     wanted = Wanted(layers=_numbers(keep_layers), vocabulary=pruning, dimension=dimension, half=half, int8=int8)
     wanted.check()
     if (pruning or dimension) and not texts:
-        raise UsageError("--vocabulary, --prune and --dimensions need --texts: texts such as the model will read")
+        raise UsageError("--vocabulary, --prune and --dimensions need --texts: texts like those the model will read")
     given = _texts(texts, text_column or [], skip_bad) if texts else [sample.text for sample in load_samples()]
     measured_on = None if dev is None else _dev(dev, scale, skip_bad)
     figures = compress_model(source, output, given, wanted=wanted, dev=measured_on, seconds=seconds, tell=note)
@@ -79,12 +99,12 @@ def _numbers(text: str | None) -> tuple[int, ...] | None:
         return None
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() for part in parts):
-        raise UsageError(f"--keep-layers {shown(text)}, expected numbers with commas between them, such as 0,2,4,7,9,11")
+        raise UsageError(f"--keep-layers {quote(text)}, expected numbers with commas between them, such as 0,2,4,7,9,11")
     return tuple(int(part) for part in parts)
 
 
 def _texts(files: list[Path], columns: list[str], skip_bad: bool) -> list[str]:
-    from munjang.train.plain_text import read_plain_texts
+    from munjang.data.plain_text import read_plain_texts
 
     found: dict[str, None] = {}
     for file in files:
@@ -129,4 +149,140 @@ def _show(output: Path, figures: list[Figures], wanted: Wanted, *, as_json: bool
     print_table(("after", *numbers, "what"), rows, right=numbers)
     print_facts([("written to", str(output))])
     if wanted.layers:
-        note("a model that lost layers should learn again: munjang distill --teacher BEFORE --student AFTER")
+        note("retrain a model that lost layers: munjang distill --teacher BEFORE --student AFTER")
+
+
+SPEED_TEXTS = 128
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which steps to take; None and False leave one out."""
+
+    layers: tuple[int, ...] | None = None
+    vocabulary: PruneOptions | None = None
+    dimension: int | None = None
+    half: bool = False
+    int8: bool = False
+
+    def check(self) -> None:
+        """Refuse a call that asks for nothing."""
+        if not (self.layers or self.vocabulary or self.dimension or self.half):
+            raise UsageError("no step is asked for\n  give --keep-layers, --vocabulary, --prune, --dimensions or --half")
+
+
+@dataclass(frozen=True)
+class Version:
+    """The model after one step."""
+
+    step: str
+    detail: str
+    path: Path
+    compute: Compute = "float32"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one version costs and is worth."""
+
+    step: str
+    detail: str
+    bytes: int
+    """Of the folder; of the ONNX graph for int8."""
+    parameters: int
+    dimension: int
+    texts_per_second: float
+    dev: DevScore | None
+
+
+Tell = Callable[[str], None]
+
+
+def compress_model(
+    source: Path, target: Path, texts: Sequence[str], *, wanted: Wanted, dev: AnyDataset | None, seconds: float, tell: Tell
+) -> list[Figures]:
+    """Write the smaller model to `target`; return the figures of the model as it came and after every step."""
+    wanted.check()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"{target}: exists already and is not empty; choose another name, or remove it first")
+    make_folder(target.parent)
+    with TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as rooms:
+        versions = [Version("before", "", source), *_versions(source, Path(rooms), texts, wanted, tell)]
+        sample = texts[:: -(-len(texts) // SPEED_TEXTS) or 1]
+        int8 = [Version("int8", "computed in int8; size of the ONNX graph", versions[-1].path, "int8")] if wanted.int8 else []
+        figures = _figures([*versions, *int8], sample, dev, seconds=seconds, tell=tell)
+        if target.is_dir():
+            target.rmdir()  # empty, as was checked
+        versions[-1].path.replace(target)
+        sync(target.parent)
+    return figures
+
+
+def _versions(source: Path, rooms: Path, texts: Sequence[str], wanted: Wanted, tell: Tell) -> Iterator[Version]:
+    """Take the steps one after the other, each from what the one before wrote."""
+    parts = read_parts(source, pooling=chosen_pooling())
+
+    def written(step: str, detail: str, made: ModelParts, *, half: bool = False) -> Version:
+        path = rooms / step
+        write_parts(made, path, half=half)
+        return Version(step, detail, path)
+
+    version = Version("before", "", source)
+    if wanted.layers is not None:
+        tell("keeping layers")
+        parts = keep_layers_of(parts, wanted.layers)
+        version = written("layers", ", ".join(map(str, wanted.layers)), parts)
+        yield version
+    if wanted.vocabulary is not None:
+        tell(f"pruning the vocabulary to {count(len(texts), 'text')}")
+        parts, pruned = prune_parts(parts, texts, options=wanted.vocabulary)
+        unchanged = f"{pruned.texts_unchanged:,} of {count(pruned.texts, 'text')} unchanged"
+        detail = f"{pruned.pieces_before:,} → {count(pruned.pieces_after, 'piece')}; {unchanged}"
+        version = written("vocabulary", detail, parts)
+        yield version
+    if wanted.dimension is not None:
+        tell("looking for the directions to keep")
+        model = load_model(version.path)
+        projection = fit_projection(sample_vectors(model, texts), dimension=wanted.dimension)
+        with add_projection(parts, projection) as shorter:
+            version = written("dimension", f"{projection.kept:.1%} of the vectors' squared length is kept", shorter)
+        parts = read_parts(version.path)
+        yield version
+    if wanted.half:
+        tell("halving the numbers")
+        yield written("half", "float16 on disk, float32 in memory", parts, half=True)
+
+
+def _figures(versions: Sequence[Version], texts: Sequence[str], dev: AnyDataset | None, *, seconds: float, tell: Tell) -> list[Figures]:
+    models = {version.step: load_model(version.path, compute=version.compute) for version in versions}
+    tell(f"measuring {count(len(models), 'version')}")
+    speeds = {route.compute: route.texts_per_second for route in measure(models, {"given": texts}, seconds=seconds).routes}
+    return [
+        Figures(
+            step=version.step,
+            detail=version.detail,
+            bytes=_graph_bytes(model) if version.compute == "int8" else folder_bytes(version.path),
+            parameters=_parameters(version.path),
+            dimension=model.dimension,
+            texts_per_second=speeds[version.step],
+            dev=None if dev is None else dev_score(model, dev),
+        )
+        for version, model in zip(versions, models.values(), strict=True)
+    ]
+
+
+def _graph_bytes(model: SentenceEncoder) -> int:
+    """Return the size of the int8 graph that `munjang export --int8` would write."""
+    with TemporaryDirectory(prefix="munjang-") as place:
+        return export_onnx(model, Path(place) / "int8", compute="int8").bytes
+
+
+def folder_bytes(folder: Path) -> int:
+    """Return the size of all files of a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _parameters(folder: Path) -> int:
+    """Return how many numbers the weights of a folder hold."""
+    homes = {path.parent for path in folder.rglob("*.safetensors")}
+    return sum(prod(weights.shape(name)) for weights in map(find_weights, homes) for name in weights)

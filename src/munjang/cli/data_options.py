@@ -1,7 +1,7 @@
 """How a data set is named on the command line: the shared options, and the file that an argument leads to.
 
-Comes in: strings from the command line. Goes out: `ReadOptions` for `evaluate.datasets`, a path on disk, and notes on standard error on
-how the file was understood. Reading itself is `evaluate.datasets`'.
+Comes in: strings from the command line. Goes out: `ReadOptions` for `data`, a path on disk, and notes on standard error on
+how the file was understood. Reading itself is `data`'.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from munjang.cli.show import note, one_line
-from munjang.errors import InputError, UsageError, shown
+from munjang.errors import InputError, UsageError, quote
 from munjang.wording import count
 
 if TYPE_CHECKING:
-    from munjang.evaluate.datasets.read import ReadOptions
-    from munjang.evaluate.datasets.rows import Dataset, RetrievalTask, TextPair
+    from munjang.data.read import ReadOptions
+    from munjang.data.rows import Dataset, RetrievalTask, TextPair
 
 FileArgument: TypeAlias = Annotated[
     str,
@@ -31,27 +31,25 @@ FileArgument: TypeAlias = Annotated[
     ),
 ]
 TranslationsArgument: TypeAlias = Annotated[
-    str | None, typer.Argument(metavar="[FILE]", help="The translations, where both files hold a sentence a line.")
+    str | None, typer.Argument(metavar="[FILE]", help="The translations, if both files have one sentence per line.")
 ]
 LayoutOption: TypeAlias = Annotated[
-    str | None, typer.Option("--layout", help="The layout's name, such as korsts, klue-sts, kornli or pawsx; without it, recognised.")
+    str | None, typer.Option("--layout", help="The data layout, such as korsts, klue-sts, kornli or pawsx. Default: recognised.")
 ]
 ColumnOption: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--column", metavar="ROLE=NAME", help="Which column is which, such as a=first; numbers from 0 where there is no header."),
+    typer.Option("--column", metavar="ROLE=NAME", help="The role of a column, such as a=first; numbers from 0 if there is no header."),
 ]
 ScaleOption: TypeAlias = Annotated[
     tuple[float, float] | None, typer.Option("--scale", metavar="LOW HIGH", help="The range of the file's scores, such as 0 5.")
 ]
 LabelOption: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--label", metavar="LABEL=same|different", help="What a label of the file means; give one for each label."),
+    typer.Option("--label", metavar="LABEL=same|different", help="The meaning of a label, such as 1=same; repeat it for each label."),
 ]
 SplitOption: TypeAlias = Annotated[str, typer.Option("--split", help="Which part of a folder: train, dev, test.")]
-SkipBadOption: TypeAlias = Annotated[bool, typer.Option("--skip-bad", help="Count broken rows and go on.")]
-ResamplesOption: TypeAlias = Annotated[
-    int, typer.Option("--resamples", min=0, help="Bootstrap resamples for the intervals; 0 leaves them out.")
-]
+SkipBadOption: TypeAlias = Annotated[bool, typer.Option("--skip-bad", help="Skip and count broken rows.")]
+ResamplesOption: TypeAlias = Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples for the intervals; 0 omits them.")]
 
 MEANINGS = {"same": "1", "1": "1", "different": "0", "0": "0"}
 SHOWN_MESSAGES = 5
@@ -69,7 +67,7 @@ def read_options(
     skip_bad: bool = False,
 ) -> ReadOptions:
     """Return what the caller said about a file, checked."""
-    from munjang.evaluate.datasets.read import ReadOptions
+    from munjang.data.read import ReadOptions
 
     if layout is not None and columns:
         raise UsageError("--layout and --column together, expected one of them\n  a layout names its own columns")
@@ -80,8 +78,8 @@ def read_options(
 
 def read_translations(file: str, other: str | None, *, split: str, options: ReadOptions) -> Dataset[TextPair]:
     """Return pairs of sentences of one file, or of two files with a sentence a line, and tell how they were read."""
-    from munjang.evaluate.datasets.parallel import read_parallel
-    from munjang.evaluate.datasets.read import read_text_pairs
+    from munjang.data.parallel import read_parallel
+    from munjang.data.read import read_text_pairs
 
     if other is not None:
         data = read_parallel(file, other, skip_bad=options.skip_bad)
@@ -108,7 +106,7 @@ def located(file: str, *, split: str = "test") -> Iterator[Path]:
 
 def tell(data: Dataset[Any] | RetrievalTask) -> None:
     """Say on standard error how a data set was understood, what was left out and what is odd about it."""
-    from munjang.evaluate.datasets.rows import Dataset
+    from munjang.data.rows import Dataset
 
     if isinstance(data, Dataset):
         scale = "" if data.scale is None else "; scores {:g} to {:g}".format(*data.scale)
@@ -132,22 +130,22 @@ def facts_of(data: Dataset[Any]) -> dict[str, Any]:
 
 def _in_folder(folder: Path, split: str) -> Path:
     """The one data file of a folder whose name holds the split's."""
-    from munjang.evaluate.datasets.opened import file_kind
+    from munjang.data.files import get_file_kind
 
-    files = sorted(path for path in folder.iterdir() if path.is_file() and file_kind(path) in SUFFIXES)
+    files = sorted(path for path in folder.iterdir() if path.is_file() and get_file_kind(path) in SUFFIXES)
     fitting = [path for path in files if split in path.name]
     if len(fitting) == 1:
         return fitting[0]
-    there = ", ".join(shown(path.name) for path in (fitting or files)[:10]) or "no data file"
+    there = ", ".join(quote(path.name) for path in (fitting or files)[:10]) or "no data file"
     raise InputError(
-        f"{folder}: {count(len(fitting), 'data file')} named after {shown(split)}, expected one\n  there is {there}; name the file itself"
+        f"{folder}: {count(len(fitting), 'data file')} named after {quote(split)}, expected one\n  there is {there}; name the file itself"
     )
 
 
 def _suffix_of(path: Path) -> str:
-    from munjang.evaluate.datasets.opened import first_bytes
+    from munjang.data.files import read_first_bytes
 
-    start = first_bytes(path, 64).removeprefix(b"\xef\xbb\xbf").lstrip()
+    start = read_first_bytes(path, 64).removeprefix(b"\xef\xbb\xbf").lstrip()
     return next((suffix for magic, suffix in MAGIC if start.startswith(magic)), "tsv")
 
 
@@ -157,7 +155,7 @@ def _meanings(labels: Sequence[str] | None) -> Mapping[str, str] | None:
     named = _assignments(labels, "--label", "0=different")
     wrong = next((meaning for meaning in named.values() if meaning not in MEANINGS), None)
     if wrong is not None:
-        raise UsageError(f"--label: a label means {shown(wrong, 30)}, expected same or different")
+        raise UsageError(f"--label: a label means {quote(wrong, 30)}, expected same or different")
     return {label: MEANINGS[meaning] for label, meaning in named.items()}
 
 
@@ -166,6 +164,6 @@ def _assignments(items: Sequence[str], option: str, example: str) -> dict[str, s
     for item in items:
         name, sign, value = item.partition("=")
         if not (sign and name.strip() and value.strip()):
-            raise UsageError(f"{option} {shown(item, 30)}, expected for example {option} {example}")
+            raise UsageError(f"{option} {quote(item, 30)}, expected for example {option} {example}")
         made[name.strip()] = value.strip()
     return made

@@ -13,10 +13,10 @@ from munjang.cli.show import emit, note, print_table
 from munjang.wording import count
 
 if TYPE_CHECKING:
-    from munjang.engine.transformer import Compute
     from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.samples import DemoQuery, Sample
     from munjang.models.sentence_encoder import SentenceEncoder
+    from munjang.types import Compute
 
 LANGUAGES = {"ko": "Korean", "en": "English"}
 CANDIDATES = 10
@@ -43,15 +43,15 @@ class DemoHit:
 def demo(
     k: Annotated[int, typer.Option("--top", "-k", min=1, help="Sentences per query.")] = 3,
     model: ModelOption = None,
-    rerank: Annotated[bool, typer.Option("--rerank/--no-rerank", help="Read the nearest again with the re-ranker that came along.")] = True,
+    rerank: Annotated[bool, typer.Option("--rerank/--no-rerank", help="Re-rank the best hits with the bundled re-ranker.")] = True,
     compute: ComputeOption = "float32",
     as_json: JsonOption = False,
 ) -> None:
-    """Search a small collection in Korean and English.
+    """Search a small sample collection in Korean and English.
 
-    Encodes 240 sentences that come with Munjang and prints the best ones for ten queries.
+    Encodes the 240 bundled sentences and prints the best ones for ten queries.
     """
-    from munjang.cli.watched import load_model
+    from munjang.cli.load_model import load_model
     from munjang.models.samples import DEMO_QUERIES, load_samples
 
     start = time.perf_counter()
@@ -100,8 +100,8 @@ def search_samples(
 
 def _reranked(query: str, found: list[tuple[float, int]], samples: list[Sample], reranker: CrossEncoder) -> list[tuple[float, int]]:
     """Return scores and places in the order that a library's search with --rerank would give."""
-    from munjang.library.hits import Hit
     from munjang.library.rerank import rerank_hits
+    from munjang.library.results import Hit
 
     hits = [Hit(str(place), score, samples[place].text, {}, 0, len(samples[place].text)) for score, place in found]
     return [(hit.score, int(hit.id)) for hit in rerank_hits(query, hits, reranker, least=-1.0)]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from munjang.data import AnyDataset, LabelledPair, ReadOptions, ScoredPair, TextPair, Triplet, read_any
 from munjang.errors import InputError
-from munjang.evaluate.datasets import AnyDataset, LabelledPair, ReadOptions, ScoredPair, TextPair, Triplet, read_any
 from munjang.evaluate.pairs import evaluate_pairs
 from munjang.evaluate.sts import evaluate_sts
 from munjang.evaluate.translation import evaluate_translation

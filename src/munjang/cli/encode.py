@@ -8,12 +8,13 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from munjang.cli.options import (
     UTF8,
+    Chosen,
     ComputeOption,
     EncodingOption,
     FormatOption,
@@ -21,6 +22,7 @@ from munjang.cli.options import (
     ModelOption,
     NoQuotingOption,
     OutputOption,
+    Takes,
     TextColumnOption,
     examples,
     new_app,
@@ -28,13 +30,12 @@ from munjang.cli.options import (
 from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts
 from munjang.errors import TextError
+from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.wording import count, plural
 
 if TYPE_CHECKING:
-    from munjang.models.encoded import Encoded
-    from munjang.models.sentence_encoder import SentenceEncoder
-    from munjang.text.records import Record
-    from munjang.text.rows import BadLines
+    from munjang.models.batch_encoder import Encoded
+    from munjang.text.records import BadLines, Record
 
 BLOCK = 4_096
 """Texts encoded at once: enough to batch by length, few enough that the bar moves."""
@@ -42,17 +43,6 @@ _PLACES = 20
 """How many texts that are too long are named."""
 
 app = new_app()
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How texts become vectors."""
-
-    precision: Literal["float32", "float16", "int8", "uint8", "binary", "ubinary"]
-    dimensions: int | None
-    normalize: bool
-    prompt_name: str | None
-    long_text: Literal["truncate", "window", "error"]
 
 
 @dataclass(frozen=True)
@@ -86,30 +76,25 @@ def encode(
     output: OutputOption = None,
     model: ModelOption = None,
     text_column: TextColumnOption = None,
-    id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None,
+    id_column: Annotated[str | None, typer.Option(help="The column with ids.")] = None,
     format: FormatOption = None,
     encoding: EncodingOption = UTF8,
     no_quoting: NoQuotingOption = False,
-    keep_text: Annotated[bool, typer.Option("--keep-text", help="Write the texts beside their vectors.")] = False,
-    precision: Annotated[
-        Literal["float32", "float16", "int8", "uint8", "binary", "ubinary"], typer.Option(help="Numbers out.")
-    ] = "float32",
-    dimensions: Annotated[int | None, typer.Option(help="Keep the first so many numbers (Matryoshka models).")] = None,
-    normalize: Annotated[bool, typer.Option("--normalize", help="Scale every vector to length one.")] = False,
-    prompt_name: Annotated[str | None, typer.Option(help="The model's prompt to put before every text.")] = None,
-    long_text: Annotated[Literal["truncate", "window", "error"], typer.Option(help="What to do with texts beyond the limit.")] = "truncate",
+    keep_text: Annotated[bool, typer.Option("--keep-text", help="Write the texts next to their vectors.")] = False,
+    *,
+    options: Annotated[Chosen, Takes(SentenceEncoder.encode)],
     compute: ComputeOption = "float32",
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count broken lines and go on.")] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip and count broken lines.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Turn a file of texts into vectors.
+    """Encode a file of texts as vectors.
 
     Writes .npy, .parquet or .jsonl; without -o, --json prints one JSON object per text.
     """
+    from munjang.cli.load_model import load_model
     from munjang.cli.vector_files import check_suffix
-    from munjang.cli.watched import load_model
     from munjang.text.readers import read_texts
-    from munjang.text.rows import BadLines
+    from munjang.text.records import BadLines
 
     if output is not None:
         check_suffix(output)
@@ -117,26 +102,25 @@ def encode(
     quoting = False if no_quoting else None
     records = read_texts(file, text_column=text_column, id_column=id_column, format=format, quoting=quoting, encoding=encoding, bad=bad)
     if output is None and not as_json:
-        note("nothing is kept: the vectors are counted and thrown away\n  -o vectors.npy keeps them, --json prints them")
+        note("nothing is saved: the vectors are only counted\n  -o vectors.npy saves them, --json prints them")
     encoder = load_model(model, compute=compute)
-    settings = Settings(precision, dimensions, normalize, prompt_name, long_text)
     summary = _encode_all(
         encoder,
         _checked(records, bad),
-        settings,
+        options,
         output=output,
         lines=as_json and output is None,
         keep_text=keep_text,
         bad=bad,
         source=file,
     )
-    _report(summary, encoder.max_length, bad, long_text=long_text, as_json=as_json)
+    _report(summary, encoder.max_length, bad, long_text=options["long_text"], as_json=as_json)
 
 
 def _encode_all(
     encoder: SentenceEncoder,
     records: Iterator[Record],
-    settings: Settings,
+    options: Chosen,
     *,
     output: Path | None,
     lines: bool,
@@ -153,7 +137,7 @@ def _encode_all(
     with ExitStack() as stack:
         writer = None if output is None else stack.enter_context(vector_file(output, keep_text=keep_text))
         advance = stack.enter_context(progress_bar("encode", None, shown=not lines))
-        for block, encoded in _blocks(encoder, records, settings):
+        for block, encoded in _blocks(encoder, records, options):
             rows, too_long, width = rows + len(block), too_long + len(encoded.too_long), encoded.vectors.shape[1]
             places += [block[place].where for place in encoded.too_long[: _PLACES - len(places)]]
             if writer is not None:
@@ -169,7 +153,7 @@ def _encode_all(
         model=encoder.name,
         rows=rows,
         dimension=width,
-        precision=settings.precision,
+        precision=options["precision"],
         seconds=round(seconds, 3),
         texts_per_second=round(rows / max(seconds, 1e-9), 1),
         too_long=too_long,
@@ -179,18 +163,12 @@ def _encode_all(
     )
 
 
-def _blocks(encoder: SentenceEncoder, records: Iterator[Record], settings: Settings) -> Iterator[tuple[list[Record], Encoded]]:
+def _blocks(encoder: SentenceEncoder, records: Iterator[Record], options: Chosen) -> Iterator[tuple[list[Record], Encoded]]:
     """Yield blocks with their vectors."""
+    cut = options | ({"long_text": "truncate"} if options["long_text"] == "error" else {})
     while block := list(islice(records, BLOCK)):
-        encoded = encoder.encode_with_report(
-            [record.text for record in block],
-            prompt_name=settings.prompt_name,
-            long_text="truncate" if settings.long_text == "error" else settings.long_text,
-            precision=settings.precision,
-            dimensions=settings.dimensions,
-            normalize=settings.normalize,
-        )
-        if settings.long_text == "error" and encoded.too_long:
+        encoded = encoder.encode_with_report([record.text for record in block], **cut)
+        if options["long_text"] == "error" and encoded.too_long:
             place = encoded.too_long[0]
             raise TextError(
                 f"{block[place].where}: {count(encoded.tokens[place], 'token')}, the model's limit is {encoder.max_length:,}\n"

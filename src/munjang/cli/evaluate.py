@@ -43,10 +43,10 @@ app = new_app()
 def evaluate(context: typer.Context) -> None:
     """Score a model on a labelled data set.
 
-    Numbers are shown times 100, with 95 % bootstrap intervals; --json has them as they are.
+    Scores are shown times 100, with 95 % bootstrap intervals; --json contains the raw values.
     """
     if context.invoked_subcommand is None:
-        raise UsageError(f"no task named, expected one of {', '.join(TASKS)}\n  munjang evaluate --help says what each does")
+        raise UsageError(f"no task named, expected one of {', '.join(TASKS)}\n  munjang evaluate --help describes them")
 
 
 @app.command(
@@ -58,9 +58,9 @@ def evaluate(context: typer.Context) -> None:
 def sts(
     file: FileArgument,
     model: ModelOption = None,
-    worst: Annotated[int, typer.Option(min=0, help="How many of the worst pairs to show.")] = 10,
+    worst: Annotated[int, typer.Option(min=0, help="Number of worst pairs to show.")] = 10,
     same_at: Annotated[
-        float | None, typer.Option(help="Also the best F1 at telling pairs from this score up, in the file's scale (KLUE-STS: 3).")
+        float | None, typer.Option(help="Also report the best F1 at separating pairs with at least this score (KLUE-STS: 3).")
     ] = None,
     layout: LayoutOption = None,
     column: ColumnOption = None,
@@ -72,15 +72,14 @@ def sts(
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Correlate similarities with people's scores.
+    """Correlate similarities with human scores.
 
-    Cosine, dot product and two distances, each by Pearson and Spearman; cosine per genre where the file has genres; the pairs that the
-    model gets most wrong. Of a cross-encoder, Pearson and Spearman of its score.
+    Reports cosine, dot product and two distances, each by Pearson and Spearman; cosine per genre if the file has genres; and the worst
+    pairs. For a cross-encoder, Pearson and Spearman of its score.
     """
-    from munjang.cli.watched import load_scorer, load_watched
-    from munjang.evaluate.datasets.read import read_scored_pairs
-    from munjang.evaluate.sts import evaluate_sts
-    from munjang.evaluate.sts_scores import evaluate_sts_scores
+    from munjang.cli.load_model import load_encoder, load_scorer
+    from munjang.data.read import read_scored_pairs
+    from munjang.evaluate.sts import evaluate_sts, evaluate_sts_scores
 
     check_output(output)
     with located(file, split=split) as path:
@@ -95,7 +94,7 @@ def sts(
         if not as_json:
             print_scores(correlations.scores, correlations.ci95)
         return
-    encoder = load_watched(model, compute=compute)
+    encoder = load_encoder(model, compute=compute)
     found = evaluate_sts(encoder, data.rows, worst=worst, binary_at=cut, resamples=resamples)
     deliver({**found.to_json(), "model": encoder.name, **facts_of(data)}, output=output, as_json=as_json)
     if not as_json:
@@ -116,21 +115,21 @@ def pairs(
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell same from different.
+    """Separate pairs with the same meaning from others.
 
-    Accuracy, F1, average precision and the best threshold.
+    Reports accuracy, F1, average precision and the best threshold.
     The threshold is chosen on the same rows, which flatters it; `munjang calibrate` measures it on held-out rows.
     """
-    from munjang.cli.watched import load_watched
-    from munjang.evaluate.datasets.read import read_labelled_pairs
-    from munjang.evaluate.pairs import binary_labels, evaluate_pairs
+    from munjang.cli.load_model import load_encoder
+    from munjang.data.read import read_labelled_pairs
+    from munjang.evaluate.pairs import evaluate_pairs, make_binary_labels
 
     check_output(output)
     with located(file, split=split) as path:
         data = read_labelled_pairs(path, read_options(layout=layout, columns=column, labels=label, skip_bad=skip_bad))
     tell(data)
-    binary_labels(data.rows)  # refuses other labels before the model works
-    encoder = load_watched(model, compute=compute)
+    make_binary_labels(data.rows)  # refuses other labels before the model works
+    encoder = load_encoder(model, compute=compute)
     found = evaluate_pairs(encoder, data.rows, resamples=resamples)
     deliver({**found.to_json(), "model": encoder.name, **facts_of(data)}, output=output, as_json=as_json)
     if not as_json:
@@ -144,7 +143,7 @@ evaluate_nli.add_to(app)
 def triplets(
     file: FileArgument,
     model: ModelOption = None,
-    margin: Annotated[float, typer.Option(help="How much nearer the positive must be.")] = 0.0,
+    margin: Annotated[float, typer.Option(help="How much closer the positive must be.")] = 0.0,
     layout: LayoutOption = None,
     column: ColumnOption = None,
     split: SplitOption = "test",
@@ -154,19 +153,19 @@ def triplets(
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Count triplets in the right order.
+    """Count correctly ordered triplets.
 
-    Right is where the positive is nearer to the anchor than the negative.
+    A triplet is correct if the positive is closer to the anchor than the negative.
     """
-    from munjang.cli.watched import load_watched
-    from munjang.evaluate.datasets.read import read_triplets
+    from munjang.cli.load_model import load_encoder
+    from munjang.data.read import read_triplets
     from munjang.evaluate.triplets import evaluate_triplets
 
     check_output(output)
     with located(file, split=split) as path:
         data = read_triplets(path, read_options(layout=layout, columns=column, skip_bad=skip_bad))
     tell(data)
-    encoder = load_watched(model, compute=compute)
+    encoder = load_encoder(model, compute=compute)
     found = evaluate_triplets(encoder, data.rows, margin=margin, resamples=resamples)
     deliver({**found.to_json(), "model": encoder.name, **facts_of(data)}, output=output, as_json=as_json)
     if not as_json:
@@ -177,8 +176,8 @@ def triplets(
 def clustering(
     file: FileArgument,
     model: ModelOption = None,
-    k: Annotated[int | None, typer.Option("--clusters", "-k", min=1, help="Clusters; without it, as many as there are classes.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many starts of k-means to average.")] = 3,
+    k: Annotated[int | None, typer.Option("--clusters", "-k", min=1, help="Number of clusters. Default: the number of classes.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of k-means runs to average.")] = 3,
     layout: LayoutOption = None,
     column: ColumnOption = None,
     split: SplitOption = "test",
@@ -187,19 +186,19 @@ def clustering(
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find known classes again with k-means.
+    """Recover known classes with k-means.
 
-    V-measure, ARI, NMI and purity against the classes in the file.
+    Reports V-measure, ARI, NMI and purity against the classes in the file.
     """
-    from munjang.cli.watched import load_watched
+    from munjang.cli.load_model import load_encoder
+    from munjang.data.read import read_labelled_texts
     from munjang.evaluate.clustering import evaluate_clustering
-    from munjang.evaluate.datasets.read import read_labelled_texts
 
     check_output(output)
     with located(file, split=split) as path:
         data = read_labelled_texts(path, read_options(layout=layout, columns=column, skip_bad=skip_bad))
     tell(data)
-    encoder = load_watched(model, compute=compute)
+    encoder = load_encoder(model, compute=compute)
     found = evaluate_clustering(encoder, data.rows, k=k, seeds=range(seeds))
     deliver({**found.to_json(), "model": encoder.name, **facts_of(data)}, output=output, as_json=as_json)
     if not as_json:
@@ -222,14 +221,14 @@ def translation(
 ) -> None:
     """Find each sentence's translation.
 
-    How often a sentence finds its translation among all, both ways.
+    Reports how often a sentence finds its translation among all, in both directions.
     """
-    from munjang.cli.watched import load_watched
+    from munjang.cli.load_model import load_encoder
     from munjang.evaluate.translation import evaluate_translation
 
     check_output(output)
     data = read_translations(file, other, split=split, options=read_options(layout=layout, columns=column, skip_bad=skip_bad))
-    encoder = load_watched(model, compute=compute)
+    encoder = load_encoder(model, compute=compute)
     found = evaluate_translation(encoder, data.rows, resamples=resamples)
     deliver({**found.to_json(), "model": encoder.name, **facts_of(data)}, output=output, as_json=as_json)
     if not as_json:

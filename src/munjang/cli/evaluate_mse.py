@@ -35,7 +35,7 @@ def add_to(app: typer.Typer) -> None:
 
 def mse(
     file: FileArgument,
-    teacher: Annotated[str, typer.Option(help="The model that was learnt from: a name or folder.")],
+    teacher: Annotated[str, typer.Option(help="The teacher's name or folder.")],
     other: TranslationsArgument = None,
     model: ModelOption = None,
     layout: LayoutOption = None,
@@ -46,18 +46,18 @@ def mse(
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure how well a student learnt a teacher's vectors.
+    """Measure how closely a student reproduces a teacher's vectors.
 
     The mean squared error between the teacher's vector of the first sentence and the student's vectors of the first and of the second
     (its translation). 0 is perfect; negative_mse is −100 times the second, as sentence-transformers writes it.
     """
-    from munjang.cli.watched import Watched, load_watched
+    from munjang.cli.load_model import load_encoder
     from munjang.evaluate.mse import evaluate_mse
     from munjang.models.sentence_encoder import SentenceEncoder
 
     check_output(output)
     data = read_translations(file, other, split=split, options=read_options(layout=layout, columns=column, skip_bad=skip_bad))
-    known, learnt = Watched(SentenceEncoder.load(teacher, compute=compute)), load_watched(model, compute=compute)
+    known, learnt = SentenceEncoder.load(teacher, compute=compute).with_prompt(progress=True), load_encoder(model, compute=compute)
     if known.dimension != learnt.dimension:
         raise UsageError(
             f"{known.name} has {known.dimension} dimensions and {learnt.name} {learnt.dimension}, expected the same\n"

@@ -42,10 +42,10 @@ def add_to(app: typer.Typer) -> None:
 
 def nli(
     file: FileArgument,
-    predictions: Annotated[str | None, typer.Option(help="Labels predicted elsewhere, one a line, in the file's order.")] = None,
+    predictions: Annotated[str | None, typer.Option(help="Labels predicted elsewhere, one per line, in the file's order.")] = None,
     model: Annotated[str | None, typer.Option("--model", "-m", help="A cross-encoder's name or folder.")] = None,
     labels: Annotated[
-        str | None, typer.Option(metavar="A,B,C", help="The model's labels in order, where its folder does not name them.")
+        str | None, typer.Option(metavar="A,B,C", help="The model's labels in order, if its folder does not name them.")
     ] = None,
     layout: LayoutOption = None,
     column: ColumnOption = None,
@@ -58,11 +58,11 @@ def nli(
 ) -> None:
     """Score predicted inference labels.
 
-    Accuracy, macro F1 and how entailment, neutral and contradiction are confused. A cross-encoder predicts them, or a file holds them.
+    Reports accuracy, macro F1 and the confusion matrix. A cross-encoder predicts them, or a file holds them.
     Rows without a gold label ("-") are left out and have no line in the predictions.
     """
-    from munjang.cli.watched import load_scorer
-    from munjang.evaluate.datasets.read import read_labelled_pairs
+    from munjang.cli.load_model import load_scorer
+    from munjang.data.read import read_labelled_pairs
     from munjang.evaluate.nli import evaluate_nli, score_nli
 
     if (predictions is None) == (model is None):
@@ -88,9 +88,9 @@ def nli(
 
 
 def _predicted(file: str, rows: int, source: str) -> list[str]:
-    from munjang.evaluate.datasets.opened import whole_text
+    from munjang.data.files import read_text
 
-    predicted = [line.strip() for line in whole_text(file).strip().splitlines()]
+    predicted = [line.strip() for line in read_text(file).strip().splitlines()]
     if len(predicted) != rows or not predicted:
         raise InputError(f"{file}: {count(len(predicted), 'prediction')}, expected {rows:,}, one for each labelled row of {source}")
     return predicted

@@ -16,7 +16,7 @@ from munjang.cli.scores import check_output, deliver, print_rerank, print_retrie
 from munjang.errors import UsageError
 
 if TYPE_CHECKING:
-    from munjang.evaluate.datasets.rows import RetrievalTask
+    from munjang.data.rows import RetrievalTask
     from munjang.types import Scorer
 
 CorpusArgument = Annotated[
@@ -46,7 +46,7 @@ def retrieval(
     corpus: Annotated[Path, typer.Argument(metavar="DIR|FILE", help="As for rerank; with --run also a file of TREC judgements.")],
     model: ModelOption = None,
     run: Annotated[Path | None, typer.Option(help="Score this TREC run instead of searching with a model.")] = None,
-    save_run: Annotated[Path | None, typer.Option(help="Write what the model finds as a TREC run.")] = None,
+    save_run: Annotated[Path | None, typer.Option(help="Write the model's results as a TREC run.")] = None,
     k: CutsOption = None,
     split: SplitOption = "test",
     resamples: ResamplesOption = 10_000,
@@ -54,18 +54,17 @@ def retrieval(
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Search a corpus with judged queries.
+    """Measure retrieval on a corpus with judged queries.
 
     nDCG, MRR, MAP, recall and precision at k.
     DIR is a BEIR folder, the Cranfield folder or a SQuAD JSON file. Search is exact; queries and documents get the model's own prompts.
     """
-    from munjang.cli.watched import load_for_search
-    from munjang.evaluate.datasets.trec import read_run, write_run
-    from munjang.evaluate.ranking import DEFAULT_CUTS
-    from munjang.evaluate.retrieval import evaluate_retrieval, score_run
+    from munjang.cli.load_model import load_for_search
+    from munjang.data.retrieval import read_run, write_run
+    from munjang.evaluate.retrieval import DEFAULT_CUTS, evaluate_retrieval, score_run
 
     if run is not None and (model is not None or save_run is not None):
-        raise UsageError("--run scores a run that is there, so --model and --save-run have no meaning with it")
+        raise UsageError("--run scores an existing run and excludes --model and --save-run")
     check_output(output)
     check_output(save_run)
     cuts = k or DEFAULT_CUTS
@@ -88,8 +87,8 @@ def rerank(
     corpus: CorpusArgument,
     model: ModelOption = None,
     run: Annotated[Path | None, typer.Option(help="The first run, in TREC's format.")] = None,
-    first: Annotated[str | None, typer.Option(help="Or the model that makes the first run.")] = None,
-    depth: Annotated[int, typer.Option(min=1, help="Documents per query that are scored again.")] = 100,
+    first: Annotated[str | None, typer.Option(help="The model that makes the first run, instead of --run.")] = None,
+    depth: Annotated[int, typer.Option(min=1, help="Documents to re-rank per query.")] = 100,
     k: CutsOption = None,
     split: SplitOption = "test",
     resamples: ResamplesOption = 10_000,
@@ -97,17 +96,16 @@ def rerank(
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Put a first run into a model's order.
+    """Re-rank a first run with a model.
 
-    Every number before and after, and whether the gain is real.
+    Reports every metric before and after, and whether the gain is significant.
     The order is by the score of a cross-encoder, or by cosine of a sentence encoder; documents below --depth keep their places.
     """
-    from munjang.cli.watched import for_search, load_for_search, load_scorer
-    from munjang.evaluate.cosine_scorer import cosine_scorer
-    from munjang.evaluate.datasets.trec import read_run
-    from munjang.evaluate.ranking import DEFAULT_CUTS, Run
-    from munjang.evaluate.rerank import evaluate_rerank
-    from munjang.evaluate.retrieval import search_task
+    from munjang.cli.load_model import load_for_search, load_scorer
+    from munjang.data.retrieval import read_run
+    from munjang.data.rows import Run
+    from munjang.evaluate.rerank import evaluate_rerank, make_cosine_scorer
+    from munjang.evaluate.retrieval import DEFAULT_CUTS, search_task
     from munjang.models.sentence_encoder import SentenceEncoder
 
     if (run is None) == (first is None):
@@ -120,7 +118,8 @@ def rerank(
     if run is not None:
         before = read_run(run)
     else:
-        queries, documents = for_search(SentenceEncoder.load(first, compute=compute))  # --pooling is the other model's
+        ranker = SentenceEncoder.load(first, compute=compute)  # --pooling is the other model's
+        queries, documents = ranker.for_queries(progress=True), ranker.for_documents(progress=True)
         before = search_task(documents, task, k=max(depth, *cuts), query_encoder=queries)
     scorer: Scorer
     cross = load_scorer(model, compute=compute)
@@ -128,7 +127,7 @@ def rerank(
         name, scorer = cross.name, cross
     else:
         queries, documents = load_for_search(model, compute=compute)
-        name, scorer = queries.name, cosine_scorer(documents, task, before, depth=depth, query_encoder=queries)
+        name, scorer = queries.name, make_cosine_scorer(documents, task, before, depth=depth, query_encoder=queries)
     found = evaluate_rerank(scorer, task, before, depth=depth, cuts=cuts, resamples=resamples)
     source = {"model": name, "first": str(run.name if run else first), "file": task.source, "layout": task.layout}
     deliver({**found.to_json(), **source}, output=output, as_json=as_json)
@@ -138,11 +137,10 @@ def rerank(
 
 def _task(path: Path, *, split: str, judged: bool) -> RetrievalTask:
     """The task at a path; judgements alone suffice where the run is already there."""
-    from munjang.evaluate.datasets.opened import file_kind
-    from munjang.evaluate.datasets.rows import RetrievalTask
-    from munjang.evaluate.datasets.tasks import read_retrieval
-    from munjang.evaluate.datasets.trec import read_qrels
+    from munjang.data.files import get_file_kind
+    from munjang.data.retrieval import read_qrels, read_retrieval
+    from munjang.data.rows import RetrievalTask
 
-    if judged and not path.is_dir() and file_kind(path) != "json":
+    if judged and not path.is_dir() and get_file_kind(path) != "json":
         return RetrievalTask({}, {}, read_qrels(path), path.name, "TREC judgements")
     return read_retrieval(path, split=split)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from munjang.cli.options import JsonOption, ModelArgument, examples, new_app
 from munjang.cli.show import emit, print_facts, size_text
+from munjang.types import Compute
 
 app = new_app()
 
@@ -20,14 +21,14 @@ def export(
     int8: Annotated[bool, typer.Option("--int8", help="Quantise to int8: a quarter of the size, for onnxruntime.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a model as one ONNX graph and check that it gives the same vectors.
+    """Export a model as one verified ONNX graph.
 
-    The graph takes token ids and gives sentence vectors; pooling and what follows it are inside.
+    The graph maps token ids to sentence vectors, including pooling and all later modules, and is checked against the model's own vectors.
     """
-    from munjang.cli.watched import load_model
+    from munjang.cli.load_model import load_model
     from munjang.models.export import export_onnx
 
-    compute: Literal["float32", "int8"] = "int8" if int8 else "float32"
+    compute: Compute = "int8" if int8 else "float32"
     encoder = load_model(model, compute=compute)
     report = export_onnx(encoder, output, compute=compute)
     if as_json:

@@ -12,14 +12,14 @@ from munjang.cli.show import emit, print_facts, size_text
 from munjang.wording import count
 
 if TYPE_CHECKING:
-    from munjang.library.info import Info
+    from munjang.library.results import Info
 
 app = new_app()
 
 
 @app.command(epilog=examples("munjang info news.db", "munjang info news.db --json"))
 def info(library: LibraryArgument, as_json: JsonOption = False) -> None:
-    """Show what a library is and holds."""
+    """Show what a library contains and how it was made."""
     from munjang.library.library import Library
 
     with Library.open(library, create=False) as opened:

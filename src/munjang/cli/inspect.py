@@ -12,8 +12,12 @@ from munjang.cli.options import JsonOption, LanguageOption, ModelOption, OutputO
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.cli.similar import sentence
 from munjang.errors import UsageError
+from munjang.models.expected_similarity import describe_expected
+from munjang.models.inspect import Inspection, TokenComparison
+from munjang.report.heatmap import heatmap_svg
+from munjang.report.page import page, section, table, text, wide
 from munjang.report.words import Word, say
-from munjang.wording import count
+from munjang.wording import Language, count
 
 if TYPE_CHECKING:
     from munjang.models.inspect import Inspection, TokenComparison
@@ -44,17 +48,17 @@ app = new_app()
 )
 def inspect(
     first: Annotated[str, typer.Argument(metavar="SENTENCE", help='A sentence; "-" is standard input.')],
-    second: Annotated[str | None, typer.Argument(metavar="SENTENCE", help="Another, to compare with token by token.")] = None,
+    second: Annotated[str | None, typer.Argument(metavar="SENTENCE", help="A second sentence, to compare token by token.")] = None,
     output: OutputOption = None,
     language: LanguageOption = None,
     model: ModelOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what a model sees in a sentence, or what makes two sentences alike.
+    """Show a sentence's tokens, or why two sentences are similar.
 
-    -o writes the tables, and for two sentences the heat map, as a page (.html).
+    -o writes the tables, and for two sentences the heat map, as an HTML page.
     """
-    from munjang.cli.watched import load_model
+    from munjang.cli.load_model import load_model
     from munjang.models.expected_similarity import expect_similarity
     from munjang.models.inspect import compare_tokens, inspect_text
 
@@ -76,7 +80,6 @@ def inspect(
 
 
 def _show_one(found: Inspection, model: str, *, output: Path | None, language: Language, as_json: bool) -> None:
-    from munjang.cli.inspect_page import inspection_page
 
     if output is not None:
         _write(output, inspection_page(found, model=model, language=language))
@@ -93,7 +96,6 @@ def _show_two(
     compared: TokenComparison, model: str, *, expected: float | None, output: Path | None, language: Language, as_json: bool
 ) -> None:
     from munjang.cli.heat import print_heat
-    from munjang.cli.inspect_page import comparison_page
     from munjang.models.expected_similarity import describe_expected
 
     if output is not None:
@@ -221,7 +223,53 @@ def _warn_if_cut(found: Inspection) -> None:
 
 
 def _write(output: Path, html: str) -> None:
-    from munjang.whole_file import write_whole
+    from munjang.atomic import atomic_write
 
-    write_whole(output, html)
+    atomic_write(output, html)
     note(f"written to {output}")
+
+
+_VERDICTS = {
+    word.value[0]: word for word in (Word.NEARLY_THE_SAME, Word.VERY_SIMILAR, Word.SIMILAR, Word.SOMEWHAT_SIMILAR, Word.NOT_SIMILAR)
+}
+"""Words for an expected similarity, by their English."""
+
+
+def inspection_page(found: Inspection, *, model: str, language: Language = "en") -> str:
+    """Return a page about one sentence."""
+    lead, footer = say(Word.MODEL, language, model=model), say(Word.INSPECT_FOOTER, language)
+    return page(found.text, _about(found, language), lead=lead, footer=footer, language=language)
+
+
+def comparison_page(compared: TokenComparison, *, model: str, expected: float | None = None, language: Language = "en") -> str:
+    """Return a page about two sentences, with the heat maps first."""
+    rows, columns = ([token.text for token in one.tokens] for one in (compared.first, compared.second))
+    cosines = say(Word.TOKEN_COSINES, language)
+    sections = [section(cosines, wide(heatmap_svg(compared.cosine_NM, rows, columns, title=cosines)))]
+    if compared.contribution_NM is not None:
+        shares = say(Word.TOKEN_SHARES, language)
+        sections.append(section(shares, wide(heatmap_svg(compared.contribution_NM * 100, rows, columns, title=shares))))
+    head = [say(word, language) for word in PAIR_COLUMNS]
+    pairs = table(head, pair_rows(compared), numbers=head[2:])
+    sections.append(section(say(Word.TOKEN_PAIRS, language), wide(pairs) + text(sum_sentence(compared, language))))
+    for one in (compared.first, compared.second):
+        sections += _about(one, language, prefix=f"{one.text}: ")
+    lead = say(
+        Word.INSPECT_LEAD,
+        language,
+        first=compared.first.text,
+        second=compared.second.text,
+        score=compared.score,
+        verdict="" if expected is None else f" ({say(_VERDICTS[describe_expected(expected)], language)})",
+        model=model,
+    )
+    return page(say(Word.INSPECT_TITLE, language), sections, lead=lead, footer=say(Word.INSPECT_FOOTER, language), language=language)
+
+
+def _about(found: Inspection, language: Language, *, prefix: str = "") -> list[str]:
+    facts = "".join(text(f"{name}: {value}") for name, value in vector_facts(found, language))
+    tokens, layers = token_head(language), [say(word, language) for word in LAYER_COLUMNS]
+    return [
+        section(prefix + say(Word.TOKENS, language), table(tokens, token_rows(found, language), numbers=(tokens[0], *tokens[2:-1]))),
+        section(prefix + say(Word.LAYERS, language), table(layers, layer_rows(found, language), numbers=layers[-1:]) + facts),
+    ]

@@ -4,33 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from munjang.analyze.keywords import Keyword, extract_keywords
 from munjang.cli.options import (
-    UTF8,
-    EncodingOption,
-    FormatOption,
+    Chosen,
+    Columns,
     JsonOption,
     LanguageOption,
-    LibraryComputeOption,
-    ModelOption,
-    NoQuotingOption,
+    ModelChoice,
     OutputOption,
-    TextColumnOption,
+    Takes,
+    TextAnalysis,
     TextsArgument,
     examples,
     new_app,
     report_language,
 )
-from munjang.cli.row_files import Columns, TextRow, check_rows_output, write_rows
+from munjang.cli.row_files import TextRow, check_rows_output, write_rows
 from munjang.cli.show import console, emit, one_line, print_facts, print_table
-from munjang.cli.text_options import AnalyserOption, UserWordOption
 from munjang.errors import UsageError
 
 if TYPE_CHECKING:
-    from munjang.analyze.keywords import Keyword
     from munjang.wording import Language
 
     Found = Sequence[tuple[TextRow, tuple[Keyword, ...]]]
@@ -47,57 +44,32 @@ app = new_app()
 )
 def keywords(
     file: TextsArgument,
-    top: Annotated[int, typer.Option("--top", "-k", min=1, help="The most keywords of a text.")] = 5,
-    min_words: Annotated[int, typer.Option(min=1, help="The fewest words of a phrase.")] = 1,
-    max_words: Annotated[int, typer.Option(min=1, help="The most words of a phrase.")] = 3,
-    choice: Annotated[
-        Literal["mmr", "max-sum", "nearest"], typer.Option(help="How phrases are chosen that are not all alike; nearest does not care.")
-    ] = "mmr",
-    diversity: Annotated[float, typer.Option(min=0, max=1, help="For mmr: 0 looks at closeness alone, 1 at unlikeness alone.")] = 0.5,
-    pool: Annotated[int, typer.Option(min=1, help="For max-sum: how many of the closest phrases are looked at.")] = 20,
-    seed_word: Annotated[list[str] | None, typer.Option(help="A word towards which the choice is drawn; may be given again.")] = None,
-    min_frequency: Annotated[int, typer.Option(min=1, help="How often a phrase must stand in all texts together.")] = 1,
-    highlight: Annotated[bool, typer.Option("--highlight", help="Print the texts with their keywords marked.")] = False,
-    html: Annotated[Path | None, typer.Option(help="Write a page with the keywords marked in their texts.")] = None,
+    *,
+    options: Annotated[Chosen, Takes(extract_keywords)],
+    highlight: Annotated[bool, typer.Option("--highlight", help="Print the texts with their keywords highlighted.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write an HTML page with the keywords highlighted.")] = None,
     language: LanguageOption = None,
     output: OutputOption = None,
-    analyser: AnalyserOption = None,
-    user_word: UserWordOption = None,
-    model: ModelOption = None,
-    text_column: TextColumnOption = None,
-    id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None,
-    format: FormatOption = None,
-    encoding: EncodingOption = UTF8,
-    no_quoting: NoQuotingOption = False,
-    compute: LibraryComputeOption = None,
+    analysis: TextAnalysis,
+    columns: Columns,
+    chosen_model: ModelChoice,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the phrases of each text that say what it is about.
+    """Extract the key phrases of each text.
 
-    Phrases stand in the text as they are printed; Korean ones without a particle or ending. -o writes .csv, .tsv or .jsonl.
+    Phrases are quoted from the text; Korean ones without particles and endings. -o writes .csv, .tsv or .jsonl.
     """
-    from munjang.analyze.keywords import KeywordOptions, extract_keywords
     from munjang.cli.collection import load_beside, read_collection
-    from munjang.text.tagging import tagger
     from munjang.text.unicode import clean
 
     check_rows_output(output)
     if html is not None and html.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{html}: expected a name that ends in .html")
-    options = KeywordOptions(
-        top=top,
-        words=(min_words, max_words),
-        choice=choice,
-        diversity=diversity,
-        pool=pool,
-        seed_words=tuple(seed_word or ()),
-        min_frequency=min_frequency,
-    )
-    by = tagger(analyser, user_words=user_word or ())
-    read = read_collection(file, Columns(text_column, id_column, format, encoding, no_quoting))
-    rows, texts, encoder = read.rows, read.texts, load_beside(read, model, compute=compute)
+    by = analysis.tagger()
+    read = read_collection(file, columns)
+    rows, texts, encoder = read.rows, read.texts, load_beside(read, chosen_model.model, compute=chosen_model.compute)
     vectors = encoder.encode(texts)  # apart from the phrases, so that a note on long texts counts texts
-    found = list(zip(rows, extract_keywords(texts, encoder, options=options, vectors=vectors, by=by), strict=True))
+    found = list(zip(rows, extract_keywords(texts, encoder, **options, vectors=vectors, by=by), strict=True))
     _write(found, output, html, report_language(language))
     if as_json:  # places count in the text as it was read by the model
         emit([{**row.facts(), "text": clean(row.text), "keywords": [_facts(word) for word in words]} for row, words in found])
@@ -121,12 +93,12 @@ def _write(found: Found, output: Path | None, html: Path | None, language: Langu
         listed = [(row, rank, word) for row, words in found for rank, word in enumerate(words, start=1)]
         write_rows(output, [{"row": r.name(), "rank": rank, "keyword": w.text, "score": round(w.score, 6)} for r, rank, w in listed])
     if html is not None:
+        from munjang.atomic import atomic_write
         from munjang.report.keywords_page import Marked, keywords_page
         from munjang.text.unicode import clean
-        from munjang.whole_file import write_whole
 
         marked = [Marked(row.name(), clean(row.text), [(word.text, word.score) for word in words], _places(words)) for row, words in found]
-        write_whole(html, keywords_page(marked, language=language))
+        atomic_write(html, keywords_page(marked, language=language))
 
 
 def _places(words: Sequence[Keyword]) -> list[tuple[int, int, float]]:
@@ -136,13 +108,13 @@ def _places(words: Sequence[Keyword]) -> list[tuple[int, int, float]]:
 def _print_marked(found: Found) -> None:
     from rich.text import Text
 
-    from munjang.report.keywords_page import without_overlaps
+    from munjang.report.keywords_page import drop_overlaps
     from munjang.text.unicode import clean
 
     screen = console()
     for row, words in found:
         line, at, text = Text(f"{one_line(row.name())}  ", style="dim"), 0, clean(row.text)
-        for start, end, _ in without_overlaps(_places(words)):
+        for start, end, _ in drop_overlaps(_places(words)):
             line.append(_inline(text[at:start]), style="not dim")
             line.append(_inline(text[start:end]), style="not dim bold reverse")
             at = end

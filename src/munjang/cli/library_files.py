@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar, get_args
 
 import typer
 
-from munjang.cli.options import Compute, Pooling
-from munjang.cli.row_files import Columns
-from munjang.errors import FolderError, InputError, UsageError, shown
+from munjang.cli.options import Columns
+from munjang.errors import FolderError, InputError, UsageError, quote
+from munjang.file_lock import PATIENCE
+from munjang.types import Compute, Pooling
 
 if TYPE_CHECKING:
-    from munjang.cli.watched import Watched
     from munjang.library.library import Library
     from munjang.library.store import Settings
     from munjang.models.sentence_encoder import SentenceEncoder
-    from munjang.text.records import Record
-    from munjang.text.rows import BadLines
+    from munjang.text.records import BadLines, Record
 
 WHOLE_FILES = (".txt", ".md")
 """In a folder, a file of these is one document."""
@@ -51,6 +50,11 @@ LibraryArgument: TypeAlias = Annotated[
 ]
 
 
+PatienceOption: TypeAlias = Annotated[
+    float, typer.Option(min=0.0, max=86_400.0, help="Wait so many seconds for others who write to the library.")
+]
+
+
 def open_with_model(
     path: str,
     model: str | None,
@@ -59,40 +63,35 @@ def open_with_model(
     create: bool = False,
     passage_characters: int | None = None,
     new: Settings | None = None,
+    patience: float = PATIENCE,
 ) -> Library:
     """Open a library with the model named, else with the one it was built with, else, for a new one, with the default model.
 
     What is not said of the model, the library says: how it computes, and with which pooling; for a new library, `new` says it.
     """
-    from munjang.cli.watched import for_search
     from munjang.library.library import Library
 
-    queries, documents = for_search(load_for(path, read_settings(path) or new, model, compute))
-    return Library.open(
-        path,
-        documents,
-        query_encoder=queries,
-        create=create,
-        passage_characters=passage_characters or passage_length(documents),
-    )
-
-
-def read_settings(path: str) -> Settings | None:
-    """Return how a library was made; None where there is none yet."""
-    from munjang.library.library import Library
-
-    if not path.startswith(ADDRESSES) and not Path(path).exists():
-        return None
+    found = None
     try:
-        with Library.open(path, create=False) as library:
-            return library.store.settings()
-    except InputError:  # whoever opens it with a model says what is wrong with it
-        return None
+        found = Library.open(path, create=False, patience=patience)
+    except InputError:  # where one may be made, whoever makes it says what stands in the way
+        if not create:
+            raise
+    try:
+        encoder = load_for(path, new if found is None else found.store.settings(), model, compute).with_prompt(progress=True)
+        if found is not None:
+            found.use_encoder(encoder)
+            return found
+    except BaseException:
+        if found is not None:
+            found.close()
+        raise
+    return Library.open(path, encoder, create=True, passage_characters=passage_characters, patience=patience)
 
 
 def load_for(path: str, settings: Settings | None, model: str | None, compute: Compute | None) -> SentenceEncoder:
     """Load the model named as the library at `path` would have it, else the library's own; where there is no library, the default model."""
-    from munjang.cli.watched import load_model
+    from munjang.cli.load_model import load_model
     from munjang.models.registry import resolve
 
     if settings is None:
@@ -100,13 +99,6 @@ def load_for(path: str, settings: Settings | None, model: str | None, compute: C
     name = model or own_model(path, settings)
     pooling = _known(settings.pooling, POOLINGS) if resolve(name).name == settings.model else None
     return load_model(name, compute=compute or _known(settings.compute, COMPUTES), pooling=pooling, made=settings.fingerprint)
-
-
-def passage_length(encoder: Watched) -> int:
-    """Return how many characters the model reads at once, roughly."""
-    from munjang.library.opening import characters_for
-
-    return characters_for(encoder.model.max_length)
 
 
 def read_all(files: Sequence[str], columns: Columns, *, bad: BadLines | None) -> Iterator[Record]:
@@ -119,8 +111,8 @@ def read_all(files: Sequence[str], columns: Columns, *, bad: BadLines | None) ->
             continue
         yield from read_texts(
             name,
-            text_column=columns.text,
-            id_column=columns.id,
+            text_column=columns.text_column,
+            id_column=columns.id_column,
             format=columns.format,
             quoting=columns.quoting,
             encoding=columns.encoding,
@@ -129,7 +121,7 @@ def read_all(files: Sequence[str], columns: Columns, *, bad: BadLines | None) ->
 
 
 def _folder(folder: Path, columns: Columns, bad: BadLines | None) -> Iterator[Record]:
-    from munjang.text.readers import format_of, read_texts
+    from munjang.text.readers import find_format, read_texts
     from munjang.text.records import Record
 
     found = 0
@@ -140,12 +132,12 @@ def _folder(folder: Path, columns: Columns, bad: BadLines | None) -> Iterator[Re
             yield Record(name, _text_of(path, columns.encoding), {"file": name}, str(path))
             continue
         try:
-            format_of(path)
+            find_format(path)
         except UsageError:
             continue
         found += 1
         yield from read_texts(
-            path, text_column=columns.text, id_column=columns.id, quoting=columns.quoting, encoding=columns.encoding, bad=bad
+            path, text_column=columns.text_column, id_column=columns.id_column, quoting=columns.quoting, encoding=columns.encoding, bad=bad
         )
     if not found:
         raise InputError(f"{folder}: holds no file that can be added, expected txt, md, csv, tsv, jsonl, json or parquet")
@@ -155,7 +147,7 @@ def _text_of(path: Path, encoding: str) -> str:
     try:
         return path.read_text(encoding=encoding)
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: byte {error.start:,} is not {shown(encoding)}\n  say the encoding with --encoding") from None
+        raise InputError(f"{path}: byte {error.start:,} is not {quote(encoding)}\n  give the encoding with --encoding") from None
 
 
 def own_model(path: str, settings: Settings) -> str | None:
@@ -171,7 +163,7 @@ def own_model(path: str, settings: Settings) -> str | None:
         return resolve(settings.model).name
     except FolderError:
         raise UsageError(
-            f"{path}: was built with the model {shown(settings.model)} ({settings.fingerprint[:12]}), which is not found here by its name\n"
+            f"{path}: was built with the model {quote(settings.model)} ({settings.fingerprint[:12]}), which is not found here by its name\n"
             "  give that model's folder with --model, or encode the library anew with munjang reencode --model"
         ) from None
 

@@ -31,24 +31,26 @@ app = new_app()
 )
 def lint(
     file: FileArgument,
-    other: Annotated[str | None, typer.Argument(metavar="[FILE]", help="The test file, where the first is for training.")] = None,
+    other: Annotated[str | None, typer.Argument(metavar="[FILE]", help="The test file, if the first file is for training.")] = None,
     layout: LayoutOption = None,
     column: ColumnOption = None,
     scale: ScaleOption = None,
     label: LabelOption = None,
     split: SplitOption = "train",
-    test_layout: Annotated[str | None, typer.Option(help="The layout of the second file, where it is another.")] = None,
-    test_column: Annotated[list[str] | None, typer.Option(metavar="ROLE=NAME", help="Which column of the second file is which.")] = None,
+    test_layout: Annotated[str | None, typer.Option(help="The layout of the second file, if it differs.")] = None,
+    test_column: Annotated[list[str] | None, typer.Option(metavar="ROLE=NAME", help="The role of a column in the second file.")] = None,
     test_scale: Annotated[tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="The range of its scores.")] = None,
-    test_label: Annotated[list[str] | None, typer.Option(metavar="LABEL=same|different", help="What a label of it means.")] = None,
+    test_label: Annotated[
+        list[str] | None, typer.Option(metavar="LABEL=same|different", help="The meaning of a label in the second file.")
+    ] = None,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find what is wrong in a data file, or between a training and a test file.
+    """Find problems in a data file, or leaks between two.
 
-    Labels out of range or inverted, one label only, duplicates, contradictions, test rows that are in the training file.
-    The second file is read like the first, unless one of the --test options says how it is made.
-    Exit code 1 if there are errors; warnings and remarks leave it at 0.
+    Finds labels out of range or inverted, a single label, duplicates, contradictions, and test rows that are in the training file.
+    The second file is read like the first, unless a --test option says otherwise.
+    The exit code is 1 if there are errors; warnings and remarks leave it at 0.
     """
     from munjang.evaluate.lint import lint_files
 

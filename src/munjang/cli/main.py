@@ -1,7 +1,7 @@
 """`munjang`: arguments in, an exit code out.
 
 The only place that turns errors into messages and exit codes (the tree in errors.py). Results go to standard output, everything else to
-standard error. Commands are imported when they are called, so `munjang --help` stays quick.
+standard error. Commands are imported when they are called, and the parser is not imported for `munjang --help`, so that it stays quick.
 """
 
 from __future__ import annotations
@@ -15,18 +15,12 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Annotated, Any, NoReturn
+from typing import Any, NoReturn
 
-import typer
-import typer.main
-from typer.core import TyperGroup
-
-from munjang.cli.commands import COMMANDS, find
-from munjang.cli.completion import complete, is_asked
-from munjang.cli.finite import refuse_nan
-from munjang.cli.next_step import after_missing_file, after_unknown_command, after_usage_error, drop_false_hints
+from munjang.cli.commands import COMMANDS, COMPLETION_REQUEST, find, help_page
+from munjang.cli.error_hints import after_missing_file, after_usage_error, drop_false_hints
 from munjang.cli.show import note, one_line
-from munjang.errors import InputError, MunjangError, NoSpace, UsageError, shown
+from munjang.errors import InputError, MunjangError, NoSpace, UsageError
 
 INTERRUPTED = 130
 INTERNAL = 70
@@ -34,58 +28,6 @@ INTERNAL = 70
 
 DEBUG = "MUNJANG_DEBUG"
 """Set in the environment, a bug shows its traceback."""
-
-ParseError: type[Exception] = typer.BadParameter.__mro__[1]
-"""The parser's own usage error. Typer does not export it, and where it lives depends on typer's version."""
-
-
-class LazyGroup(TyperGroup):
-    """Knows every command by name and imports the one that is called."""
-
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer's signature
-        """Return the names in the table's order."""
-        return [entry.name for entry in COMMANDS]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Import a command."""
-        entry = find(cmd_name)
-        if entry is None and ctx.resilient_parsing:  # a shell asks for completions of half a line
-            return None
-        if entry is None:
-            raise UsageError(f"there is no command {shown(cmd_name)}{after_unknown_command(cmd_name, self.list_commands(ctx))}")
-        command = typer.main.get_command(import_module(entry.module).app)
-        command.name = cmd_name
-        refuse_nan(command)
-        return command
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - typer's signature
-        """Write the list of commands from the table."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(entry.name, entry.help) for entry in COMMANDS])
-
-
-app = typer.Typer(cls=LazyGroup, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        from munjang import __version__
-
-        print(f"munjang {__version__}")
-        raise typer.Exit
-
-
-@app.callback(invoke_without_command=True)
-def _root(
-    context: typer.Context,
-    _asked: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)] = False,
-) -> None:
-    """Sentences to vectors, and what can be done with them (문장).
-
-    Every command has --help with an example and --json for machines; "-" is standard input.
-    """
-    if context.invoked_subcommand is None:
-        print(context.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -109,15 +51,24 @@ def run(arguments: Sequence[str]) -> int:
         except Exception as error:
             if os.environ.get(DEBUG):
                 raise
-            note(
-                f"internal error: {type(error).__name__}: {one_line(str(error))}\n  this is a bug; {DEBUG}=1 in the environment shows where"
-            )
+            note(f"internal error: {type(error).__name__}: {one_line(str(error))}\n  this is a bug; set {DEBUG}=1 to see the traceback")
             return INTERNAL
 
 
 def _invoke(arguments: Sequence[str]) -> int:
-    command = typer.main.get_command(app)
-    if is_asked():
+    is_completion = bool(os.environ.get(COMPLETION_REQUEST))
+    if not is_completion and list(arguments) in ([], ["--help"]):  # without the parser, whose import takes most of the time
+        print(help_page())
+        return 0
+    import typer
+    from typer.main import get_command
+
+    from munjang.cli.group import ParseError, app
+
+    command = get_command(app)
+    if is_completion:
+        from munjang.cli.completion import complete
+
         return complete(command)
     code = 0
     try:
@@ -144,7 +95,7 @@ def _interrupted(error: KeyboardInterrupt, arguments: Sequence[str]) -> int:
         note("interrupted")
         return INTERRUPTED
     again = shlex.join(["munjang", *arguments, *([] if "--resume" in arguments else ["--resume"])])
-    note(f"{error}\n  go on with: {'the same command and --resume' if error.is_shared else again}")
+    note(f"{error}\n  resume with: {'the same command and --resume' if error.is_shared else again}")
     return error.exit_code
 
 
@@ -183,7 +134,9 @@ def _options_of(arguments: Sequence[str]) -> frozenset[str]:
 @cache
 def _options_by_name(module: str) -> dict[str, frozenset[str]]:
     """Return the options of a command, or of each of its sub-commands, by name."""
-    command = typer.main.get_command(import_module(module).app)
+    from typer.main import get_command
+
+    command = get_command(import_module(module).app)
     own = frozenset(name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)) | {"--help"}
     inner = getattr(command, "commands", {})
     return {

@@ -8,25 +8,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from munjang.analyze.match import Matched
+from munjang.analyze.match import match as match_vectors
 from munjang.cli.options import (
     UTF8,
+    Chosen,
+    Columns,
     EncodingOption,
     FormatOption,
     JsonOption,
-    LibraryComputeOption,
-    ModelOption,
+    ModelChoice,
     NoQuotingOption,
     OutputOption,
+    Takes,
     examples,
     new_app,
 )
-from munjang.cli.row_files import Columns, TextRow, check_rows_output, write_rows
+from munjang.cli.row_files import TextRow, check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.errors import UsageError
 from munjang.wording import count
 
 if TYPE_CHECKING:
-    from munjang.analyze.match import Matched
     from munjang.types import Encoder
 
 app = new_app()
@@ -41,43 +44,35 @@ app = new_app()
     )
 )
 def match(
-    left: Annotated[str, typer.Argument(metavar="FILE", help='The texts that seek a counterpart; "-" is standard input; or a library.')],
-    right: Annotated[str, typer.Argument(metavar="FILE", help="The texts among which it is sought; or a library.")],
-    one_to_one: Annotated[
-        bool, typer.Option("--one-to-one", help="Use every text once at most; the sum of scores is the largest.")
-    ] = False,
-    margin: Annotated[
-        bool, typer.Option("--margin", help="Score a pair against its neighbours, as for finding translations; 1 is no closer than others.")
-    ] = False,
-    numbers: Annotated[
-        bool, typer.Option("--numbers", help="Match no texts whose numbers, units, model codes or variants (Pro, Mini) differ.")
-    ] = False,
-    threshold: Annotated[float | None, typer.Option(help="The least score that counts. `munjang calibrate` finds yours.")] = None,
+    left: Annotated[str, typer.Argument(metavar="FILE", help='The texts to match: a file, a library, or "-" for standard input.')],
+    right: Annotated[str, typer.Argument(metavar="FILE", help="The texts to choose counterparts from: a file or a library.")],
+    *,
+    options: Annotated[Chosen, Takes(match_vectors)],
     calibrate: Annotated[
-        str | None, typer.Option(metavar="LABELLED", help="Take the threshold with the best F1 on these labelled pairs (csv, tsv, jsonl).")
+        str | None, typer.Option(metavar="LABELLED", help="Use the threshold with the best F1 on these labelled pairs (csv, tsv, jsonl).")
     ] = None,
-    same_at: Annotated[float | None, typer.Option(help="For --calibrate with scored pairs: from this score up a pair is the same.")] = None,
+    same_at: Annotated[
+        float | None, typer.Option(help="For --calibrate with scored pairs: the score from which a pair counts as the same.")
+    ] = None,
     output: OutputOption = None,
-    model: ModelOption = None,
     text_column: Annotated[
-        list[str] | None, typer.Option("--text-column", help="The column that holds the text; twice if it differs between the files.")
+        list[str] | None, typer.Option("--text-column", help="The column with the text; give it twice if it differs between the files.")
     ] = None,
     format: FormatOption = None,
     encoding: EncodingOption = UTF8,
     no_quoting: NoQuotingOption = False,
-    compute: LibraryComputeOption = None,
+    chosen_model: ModelChoice,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the best counterpart of each text of one file in another.
+    """Match each text of one file to its counterpart in another.
 
-    Either may be a library, whose documents have vectors already.
+    Either may be a library, whose vectors are reused.
     -o writes .csv, .tsv or .jsonl.
     """
-    from munjang.analyze.match import match as matched
     from munjang.cli.collection import encoder_for, read_collection, vectors_of
 
     check_rows_output(output)
-    if calibrate is not None and (threshold is not None or margin):
+    if calibrate is not None and (options["threshold"] is not None or options["margin"]):
         raise UsageError("--calibrate finds a threshold for cosines, so it goes with neither --threshold nor --margin")
     if left == right == "-":
         raise UsageError('"-" can stand for one of the two files, not for both')
@@ -86,27 +81,21 @@ def match(
         read_collection(name, Columns(column, None, format, encoding, no_quoting))
         for name, column in ((left, left_column), (right, right_column))
     ]
-    encoder = encoder_for(sides, model, compute=compute, always=calibrate is not None)
+    encoder = encoder_for(sides, chosen_model.model, compute=chosen_model.compute, always=calibrate is not None)
     if calibrate is not None and encoder is not None:
-        threshold = _calibrated(calibrate, encoder, same_at)
-    found = matched(
-        *vectors_of(sides, encoder),
-        one_to_one=one_to_one,
-        scoring="margin" if margin else "cosine",
-        threshold=threshold,
-        numbers_of=(sides[0].texts, sides[1].texts) if numbers else None,
-    )
+        options["threshold"] = _calibrated(calibrate, encoder, same_at)
+    found = match_vectors(*vectors_of(sides, encoder), **options, texts=(sides[0].texts, sides[1].texts))
     if not found.exact:
-        note("too many texts for the best assignment; pairs were taken best first")
-    _show(found, sides[0].rows, sides[1].rows, output, threshold, as_json=as_json)
+        note("too many texts for the optimal assignment; pairs were taken greedily, best first")
+    _show(found, sides[0].rows, sides[1].rows, output, options["threshold"], as_json=as_json)
 
 
 def _calibrated(labelled: str, encoder: Encoder, same_at: float | None) -> float:
     """Return the threshold that tells the labelled pairs apart best, and say how well it does."""
     from munjang.cli.calibrate import pair_cosines, same_labels
     from munjang.cli.data_options import located, read_options
+    from munjang.data.read import read_any
     from munjang.evaluate.calibrate import calibrate
-    from munjang.evaluate.datasets.read import read_any
 
     with located(labelled, split="test") as path:
         data = read_any(path, read_options())

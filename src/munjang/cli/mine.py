@@ -27,33 +27,36 @@ app = new_app()
 def mine(
     pairs: Annotated[Path, typer.Argument(metavar="PAIRS", help="A file of pairs: a text and one that belongs to it.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Triplets, as .jsonl, .tsv or .csv.")],
-    corpus: Annotated[str | None, typer.Option(help="Texts to choose negatives from; without it, the other pairs' second texts.")] = None,
-    text_column: Annotated[str | None, typer.Option("--text-column", help="The column of --corpus that holds the text.")] = None,
+    corpus: Annotated[
+        str | None, typer.Option(help="Texts to choose negatives from. Default: the second texts of the other pairs.")
+    ] = None,
+    text_column: Annotated[str | None, typer.Option("--text-column", help="The column of --corpus with the text.")] = None,
     model: ModelOption = None,
     layout: LayoutOption = None,
     column: ColumnOption = None,
     skip_bad: SkipBadOption = False,
     negatives: Annotated[int, typer.Option(min=1, help="Negatives for each pair.")] = 1,
-    first_rank: Annotated[int, typer.Option(min=0, help="Leave out the nearest so many.")] = 0,
-    last_rank: Annotated[int, typer.Option(min=1, help="Look no further than this rank.")] = 50,
-    absolute_margin: Annotated[float | None, typer.Option(help="A negative's score is below the positive's by at least this.")] = None,
-    relative_margin: Annotated[float | None, typer.Option(help="The same as a share of the positive's score, such as 0.05.")] = None,
-    max_score: Annotated[float | None, typer.Option(help="No negative scores above this.")] = None,
-    min_score: Annotated[float | None, typer.Option(help="No negative scores below this.")] = None,
-    sampling: Annotated[Literal["top", "random"], typer.Option(help="Take the nearest, or any within the ranks.")] = "top",
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For random sampling.")] = 0,
+    first_rank: Annotated[int, typer.Option(min=0, help="Skip this many of the closest texts.")] = 0,
+    last_rank: Annotated[int, typer.Option(min=1, help="The last rank to consider.")] = 50,
+    absolute_margin: Annotated[float | None, typer.Option(help="Minimum difference between the positive's and a negative's score.")] = None,
+    relative_margin: Annotated[float | None, typer.Option(help="The same, relative to the positive's score, such as 0.05.")] = None,
+    max_score: Annotated[float | None, typer.Option(help="Maximum score of a negative.")] = None,
+    min_score: Annotated[float | None, typer.Option(help="Minimum score of a negative.")] = None,
+    sampling: Annotated[Literal["top", "random"], typer.Option(help="Take the closest, or any within the ranks.")] = "top",
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")] = 0,
     compute: ComputeOption = "float32",
     as_json: JsonOption = False,
 ) -> None:
-    """Find hard negatives for pairs of texts.
+    """Mine hard negatives for pairs of texts.
 
-    A hard negative is a text that the model takes for an answer and that is none. Margins keep out false negatives: texts so near that
-    they are probably right too.
+    A hard negative is a text that the model mistakes for an answer. Margins exclude false negatives: texts so close that they are
+    probably right, too.
     """
-    from munjang.cli.watched import load_watched
-    from munjang.evaluate.datasets import read_text_pairs
+    from munjang.cli.load_model import load_encoder
+    from munjang.data import read_text_pairs
+    from munjang.data.files import check_format
     from munjang.text.readers import read_texts
-    from munjang.train.mine import MineOptions, check_format, mine_negatives, write_triplets
+    from munjang.train.mine import MineOptions, mine_negatives, write_triplets
 
     check_output(output)
     check_format(output)
@@ -71,7 +74,7 @@ def mine(
     data = read_text_pairs(pairs, read_options(layout=layout, columns=column, skip_bad=skip_bad))
     tell(data)
     texts = None if corpus is None else [record.text for record in read_texts(corpus, text_column=text_column)]
-    mined = mine_negatives(load_watched(model, compute=compute), data.rows, texts, options=options)
+    mined = mine_negatives(load_encoder(model, compute=compute), data.rows, texts, options=options)
     if not mined.triplets:
         raise InputError(
             f"{pairs}: none of the {count(mined.pairs, 'pair')} has a negative within the ranks, margins and scores; nothing was written\n"

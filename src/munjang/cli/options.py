@@ -6,15 +6,21 @@ import functools
 import inspect
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 
+from munjang.options import REQUIRED, Declared, Verb, declared_options
+from munjang.types import Compute, Pooling
 from munjang.wording import Language
+
+if TYPE_CHECKING:
+    from munjang.text.tagging import Tagger
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -28,41 +34,88 @@ def _model_names(incomplete: str) -> list[str]:
 
 ModelOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--model", "-m", help="A model's name or folder; without it, the default model.", autocompletion=_model_names),
+    typer.Option("--model", "-m", help="A model's name or folder. Default: the default model.", autocompletion=_model_names),
+]
+ModelsOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model", "-m", help="A model's name or folder; may be repeated. Without it, the default model.", autocompletion=_model_names
+    ),
 ]
 ModelArgument: TypeAlias = Annotated[str, typer.Argument(metavar="MODEL", help="A model's name or folder.", autocompletion=_model_names)]
-Pooling: TypeAlias = Literal["cls", "max", "mean", "mean_sqrt_len", "weightedmean", "lasttoken"]
 PoolingOption: TypeAlias = Annotated[
-    Pooling | None, typer.Option("--pooling", help="How token vectors become one; for a model folder that does not say it.")
+    Pooling | None, typer.Option("--pooling", help="How token vectors are pooled, for a model folder that does not say.")
 ]
-JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 OutputOption: TypeAlias = Annotated[Path | None, typer.Option("--output", "-o", help="Write the result to this file.")]
-Compute: TypeAlias = Literal["float32", "int8"]
-ComputeOption: TypeAlias = Annotated[Compute, typer.Option("--compute", help="How the model computes; int8 is faster for a small loss.")]
+ComputeOption: TypeAlias = Annotated[
+    Compute, typer.Option("--compute", help="The model's arithmetic; int8 is faster for a small loss of quality.")
+]
 LibraryComputeOption: TypeAlias = Annotated[
     Compute | None,
     typer.Option(
         "--compute",
-        help="How the model computes; int8 is faster for a small loss. By default as the library was encoded, else float32.",
+        help="The model's arithmetic; int8 is faster for a small loss of quality. Default: as the library was encoded, else float32.",
     ),
 ]
 LanguageOption: TypeAlias = Annotated[
-    Language | None, typer.Option("--language", help="The report's language; without it Korean under a Korean locale, else English.")
+    Language | None, typer.Option("--language", help="The report's language. Default: Korean under a Korean locale, else English.")
 ]
-TextColumnOption: TypeAlias = Annotated[str | None, typer.Option("--text-column", help="The column that holds the text.")]
+TextColumnOption: TypeAlias = Annotated[str | None, typer.Option("--text-column", help="The column with the text.")]
 TextsArgument: TypeAlias = Annotated[
     str,
     typer.Argument(metavar="FILE", help='txt, csv, tsv, jsonl, json or parquet, also gzipped; "-" is standard input; or a library.'),
 ]
 FormatOption: TypeAlias = Annotated[
     Literal["txt", "csv", "tsv", "jsonl", "json", "parquet"] | None,
-    typer.Option("--format", help="The input's format, when its name does not say it."),
+    typer.Option("--format", help="The input format, if the file name does not show it."),
 ]
 _KOREAN = re.compile("ko(rean)?(?![a-z])", re.IGNORECASE)  # ko, ko_KR.UTF-8, Korean_Korea.949; not kok_IN, which is Konkani
 UTF8 = "utf-8-sig"
 """UTF-8, with or without a byte order mark."""
 EncodingOption: TypeAlias = Annotated[str, typer.Option("--encoding", help="The input's encoding, such as cp949.")]
-NoQuotingOption: TypeAlias = Annotated[bool, typer.Option("--no-quoting", help="Double quotes in CSV are ordinary characters.")]
+NoQuotingOption: TypeAlias = Annotated[bool, typer.Option("--no-quoting", help="Treat double quotes in CSV as ordinary characters.")]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How files of texts are read."""
+
+    text_column: TextColumnOption = None
+    id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None
+    format: FormatOption = None
+    encoding: EncodingOption = UTF8
+    no_quoting: NoQuotingOption = False
+
+    @property
+    def quoting(self) -> bool | None:
+        """What a reader is told of quotes: nothing, unless they are ordinary characters."""
+        return False if self.no_quoting else None
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """Which model computes, and how; by default what a library was encoded with, else the default model in float32."""
+
+    model: ModelOption = None
+    compute: LibraryComputeOption = None
+
+
+@dataclass(frozen=True)
+class TextAnalysis:
+    """Who finds the nouns of texts."""
+
+    analyser: Annotated[
+        Literal["kiwi", "plain"] | None,
+        typer.Option("--analyser", help="What finds Korean nouns: kiwi or plain rules. Default: kiwi if installed."),
+    ] = None
+    user_word: Annotated[list[str] | None, typer.Option("--user-word", help="A noun that Kiwi must keep whole; may be repeated.")] = None
+
+    def tagger(self) -> Tagger:
+        """Return what finds nouns."""
+        from munjang.text.tagging import choose_tagger
+
+        return choose_tagger(self.analyser, user_words=self.user_word or ())
 
 
 def report_language(chosen: Language | None, *, environment: Mapping[str, str] = os.environ) -> Language:
@@ -109,23 +162,106 @@ def chosen_pooling() -> Pooling | None:
     return _pooling.get()
 
 
+class Takes:
+    """Marks a parameter that stands for the options of verbs: `options: Annotated[Chosen, Takes(cluster)]`."""
+
+    def __init__(self, *verbs: Verb, without: Sequence[str] = ()) -> None:
+        self.options = {name: each for verb in verbs for name, each in declared_options(verb).items() if name not in without}
+
+
+Chosen: TypeAlias = dict[str, Any]
+"""The values of a verb's options by name."""
+
+
 class HouseTyper(typer.Typer):
-    """Commands in the house style: one that has ModelOption or ModelArgument has --pooling too; `chosen_pooling` reads it."""
+    """Commands in the house style: verbs' options are taken from their declarations, groups of options from dataclasses.
+
+    A command that has ModelOption or ModelArgument has --pooling too; `chosen_pooling` reads it.
+    """
 
     def command(self, *names: Any, **settings: Any) -> Callable[[Function], Function]:
         """Register a command."""
         register = super().command(*names, **{"cls": HouseCommand} | settings)
 
         def decorate(function: Function) -> Function:
-            register(_with_pooling(function) if _takes_model(function) else function)
+            whole = _expand(function)
+            register(_with_pooling(whole) if _takes_model(whole) else whole)
             return function
 
         return decorate
 
 
+def _expand(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command with one option in the place of each that a parameter stands for."""
+    signature = inspect.signature(function, eval_str=True)
+    made: dict[str, tuple[list[inspect.Parameter], Callable[[dict[str, Any]], Any]]] = {}
+    for name, parameter in signature.parameters.items():
+        taken = next((mark for mark in getattr(parameter.annotation, "__metadata__", ()) if isinstance(mark, Takes)), None)
+        if taken is not None:
+            made[name] = [_verb_parameter(each) for each in taken.options.values()], _values_of(taken)
+        elif is_dataclass(parameter.annotation):
+            made[name] = _group_parameters(parameter.annotation), _build(parameter.annotation)
+    if not made:
+        return function
+
+    @functools.wraps(function)
+    def call(**given: Any) -> Any:
+        built = {name: build({each.name: given.pop(each.name) for each in parts}) for name, (parts, build) in made.items()}
+        return function(**given, **built)
+
+    parts = [part for each in signature.parameters.values() for part in (made[each.name][0] if each.name in made else [each])]
+    call.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[part.replace(kind=inspect.Parameter.KEYWORD_ONLY) for part in parts]
+    )
+    return call
+
+
+def _build(group: Any) -> Callable[[dict[str, Any]], Any]:
+    return lambda values: group(**values)
+
+
+def _group_parameters(group: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [_parameter(each.name, hints[each.name], REQUIRED if each.default is MISSING else each.default) for each in fields(group)]
+
+
+def _verb_parameter(declared: Declared) -> inspect.Parameter:
+    option, several = declared.option, declared.takes_several
+    flag = f"--{declared.name.replace('_', '-')}"
+    flags = option.flags or ((flag,) if declared.kind is bool else ())
+    bounded: dict[str, Any] = {} if declared.choices else {"min": option.min, "max": option.max}
+    if several:
+        return _parameter(declared.name, Annotated[list[str] | None, typer.Option(*(option.flags or (flag,)), help=option.help)], None)
+    return _parameter(declared.name, Annotated[declared.plain_type, typer.Option(*flags, help=option.help, **bounded)], declared.default)
+
+
+def _values_of(taken: Takes) -> Callable[[dict[str, Any]], Chosen]:
+    """Return what makes the verb's values of the command line's; lists of words in one value are parted by commas."""
+
+    def values(given: dict[str, Any]) -> Chosen:
+        chosen = {}
+        for name, value in given.items():
+            declared = taken.options[name]
+            if declared.takes_several:
+                nested = get_origin(get_args(declared.kind)[0]) is not None
+                value = tuple(_part(each) if nested else each for each in value or ())
+            chosen[name] = value
+        return chosen
+
+    return values
+
+
+def _part(words: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in words.split(",") if word.strip())
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
 def _takes_model(function: Callable[..., Any]) -> bool:
     taken = inspect.signature(function, eval_str=True).parameters
-    return "model" in taken and taken["model"].annotation in (ModelOption, ModelArgument) and "pooling" not in taken
+    return "model" in taken and taken["model"].annotation in (ModelOption, ModelsOption, ModelArgument) and "pooling" not in taken
 
 
 def _with_pooling(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,34 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from munjang.analyze.dedupe import Deduped
+from munjang.analyze.dedupe import dedupe as drop_near_duplicates
+from munjang.analyze.pairs import MinedPairs, mine
 from munjang.cli.options import (
-    UTF8,
-    EncodingOption,
-    FormatOption,
+    Chosen,
+    Columns,
     JsonOption,
-    LibraryComputeOption,
-    ModelOption,
-    NoQuotingOption,
+    ModelChoice,
     OutputOption,
-    TextColumnOption,
+    Takes,
     TextsArgument,
     examples,
     new_app,
 )
-from munjang.cli.row_files import TABLES, TEXTS, Columns, TextRow, check_rows_output, write_rows
+from munjang.cli.row_files import TABLES, TEXTS, TextRow, check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.errors import UsageError
-
-if TYPE_CHECKING:
-    from munjang.analyze.dedupe import Deduped
-    from munjang.analyze.pairs import Mined
-
-PAIRS, NEAR_DUPLICATES = 0.8, 0.95
-"""The thresholds that are used when none is given."""
+from munjang.options import default_of
 
 app = new_app()
 
@@ -46,69 +40,65 @@ app = new_app()
 )
 def pairs(
     file: TextsArgument,
+    *,
     threshold: Annotated[
-        float | None, typer.Option(help="The least cosine that counts; 0.8, with --dedupe 0.95. `munjang calibrate` finds yours.")
+        float | None,
+        typer.Option(
+            min=-1,
+            help=f"Minimum cosine of a pair. Default: {default_of(mine, 'threshold')}, with --dedupe "
+            f"{default_of(drop_near_duplicates, 'threshold')}; `munjang calibrate` finds a suitable one.",
+        ),
     ] = None,
-    top: Annotated[int, typer.Option("--top", "-k", min=1, help="The most pairs.")] = 1_000,
-    max_overlap: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Leave out pairs that share more than this part of their words.")
-    ] = None,
-    numbers: Annotated[
-        bool, typer.Option("--numbers", help="Leave out pairs whose numbers, units, model codes or variants (Pro, Mini) differ.")
+    options: Annotated[Chosen, Takes(mine, without=("threshold",))],
+    groups: Annotated[bool, typer.Option("--groups", help="Show groups of connected texts instead of pairs.")] = False,
+    dedupe: Annotated[
+        bool, typer.Option("--dedupe", help="Remove near-duplicates, keeping the first; -o writes the rows that stay.")
     ] = False,
-    groups: Annotated[bool, typer.Option("--groups", help="Show which texts hang together instead of pairs.")] = False,
-    dedupe: Annotated[bool, typer.Option("--dedupe", help="Keep the first of each kind; -o writes what stays.")] = False,
     output: OutputOption = None,
-    model: ModelOption = None,
-    text_column: TextColumnOption = None,
-    id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None,
-    format: FormatOption = None,
-    encoding: EncodingOption = UTF8,
-    no_quoting: NoQuotingOption = False,
-    compute: LibraryComputeOption = None,
+    columns: Columns,
+    chosen_model: ModelChoice,
     dask: Annotated[str | None, typer.Option(help="For a folder of `munjang bulk`: a Dask scheduler's address, or local.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find texts of nearly the same meaning in one file or library.
+    """Find texts that mean nearly the same.
 
-    A library's documents are compared by the vectors it holds; so is a folder that `munjang bulk` wrote, which may be larger than memory.
+    A library is compared by its stored vectors, and so is a folder written by `munjang bulk`, which may be larger than memory.
     -o writes the pairs or, with --dedupe, the rows that stay, as .csv, .tsv or .jsonl; rows that stay also as .txt.
     """
-    from munjang.analyze.dedupe import dedupe as drop_near_duplicates
-    from munjang.analyze.pairs import mine
     from munjang.bulk.output import is_output
-    from munjang.cli.bulk_pairs import show_bulk_pairs
+    from munjang.cli.bulk import show_bulk_pairs
     from munjang.cli.collection import encoder_for, read_collection, vectors_of
 
     check_rows_output(output, suffixes=TEXTS if dedupe else TABLES)
-    if dedupe and (groups or numbers or max_overlap is not None):
+    filtered = options["numbers"] or options["max_overlap"] is not None
+    if dedupe and (groups or filtered):
         raise UsageError(
             "--dedupe goes with none of --groups, --numbers and --max-overlap: it drops every text that is close enough to one that stays"
         )
+    least = default_of(drop_near_duplicates if dedupe else mine, "threshold") if threshold is None else threshold
     if is_output(file):
-        if dedupe or groups or numbers or max_overlap is not None:
+        if dedupe or groups or filtered:
             without = "--dedupe, --groups, --numbers and --max-overlap"
             raise UsageError(f"{file}: is a folder of munjang bulk, which gives pairs only, without {without}")
-        show_bulk_pairs(file, threshold=PAIRS if threshold is None else threshold, top=top, dask=dask, output=output, as_json=as_json)
+        show_bulk_pairs(file, threshold=least, top=options["top"], dask=dask, output=output, as_json=as_json)
         return
-    found_in = [read_collection(file, Columns(text_column, id_column, format, encoding, no_quoting))]
-    [vectors] = vectors_of(found_in, encoder_for(found_in, model, compute=compute))
+    found_in = [read_collection(file, columns)]
+    [vectors] = vectors_of(found_in, encoder_for(found_in, chosen_model.model, compute=chosen_model.compute))
     rows, texts = found_in[0].rows, found_in[0].texts
-    least = threshold if threshold is not None else NEAR_DUPLICATES if dedupe else PAIRS
     if dedupe:
         found = drop_near_duplicates(vectors, texts=texts, threshold=least)
         _show_deduped(found, rows, output, least, as_json=as_json)
         return
-    mined = mine(vectors, texts=texts, threshold=least, top=top, max_overlap=max_overlap, numbers=numbers)
+    mined = mine(vectors, texts=texts, threshold=least, **options)
     if mined.cut:
-        note(f"there are more pairs than the {top:,} best (--top)")
+        note(f"there are more pairs than the {options['top']:,} best (--top)")
     if groups:
         _show_groups(mined, rows, output, least, as_json=as_json)
     else:
         _show_pairs(mined, rows, output, least, as_json=as_json)
 
 
-def _show_pairs(mined: Mined, rows: Sequence[TextRow], output: Path | None, threshold: float, *, as_json: bool) -> None:
+def _show_pairs(mined: MinedPairs, rows: Sequence[TextRow], output: Path | None, threshold: float, *, as_json: bool) -> None:
     found = [(round(pair.score, 6), rows[pair.a], rows[pair.b]) for pair in mined.pairs]
     if output is not None:
         flat = [{"score": s, "a": a.name(), "b": b.name(), "text_a": a.text, "text_b": b.text} for s, a, b in found]
@@ -124,7 +114,7 @@ def _show_pairs(mined: Mined, rows: Sequence[TextRow], output: Path | None, thre
     print_facts([("texts", f"{len(rows):,}"), ("pairs", f"{len(found):,}"), ("repeated texts", f"{repeats:,}"), *_written(output)])
 
 
-def _show_groups(mined: Mined, rows: Sequence[TextRow], output: Path | None, threshold: float, *, as_json: bool) -> None:
+def _show_groups(mined: MinedPairs, rows: Sequence[TextRow], output: Path | None, threshold: float, *, as_json: bool) -> None:
     groups = mined.groups()
     if output is not None:
         write_rows(output, [{"group": number, **rows[row].facts()} for number, group in enumerate(groups, 1) for row in group])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from munjang.cli.info import model_text
-from munjang.cli.library_files import LibraryArgument, load_for, passage_length
+from munjang.cli.library_files import LibraryArgument, PatienceOption, load_for
 from munjang.cli.options import JsonOption, LibraryComputeOption, ModelOption, examples, new_app
 from munjang.cli.show import emit, print_facts
+from munjang.file_lock import PATIENCE
 
 app = new_app()
 
@@ -17,22 +18,22 @@ def reencode(
     library: LibraryArgument,
     model: ModelOption = None,
     compute: LibraryComputeOption = None,
+    patience: PatienceOption = PATIENCE,
     as_json: JsonOption = False,
 ) -> None:
-    """Encode every document of a library anew.
+    """Re-encode every document of a library.
 
-    What --model, --pooling and --compute do not say stays as it is.
-    The library changes in one step at the end; until then it can be searched with the old model, and an interruption leaves it as it was.
+    Settings that are not given stay the same.
+    The library changes atomically at the end; until then it can be searched with the old model, and an interruption changes nothing.
     """
-    from munjang.cli.watched import for_search
     from munjang.library.library import Library
     from munjang.models.progress import progress_bar
 
-    with Library.open(library, create=False) as opened:
-        queries, documents = for_search(load_for(library, opened.store.settings(), model, compute))
+    with Library.open(library, create=False, patience=patience) as opened:
+        encoder = load_for(library, opened.store.settings(), model, compute).with_prompt(progress=True)
         before = opened.info()
         with progress_bar("reencode", before.documents, shown=True) as advance:
-            opened.reencode(documents, query_encoder=queries, passage_characters=passage_length(documents), progress=advance)
+            opened.reencode(encoder, progress=advance)
         after = opened.info()
     if as_json:
         emit({"before": asdict(before), "after": asdict(after)})

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from munjang.cli.library_files import LibraryArgument
+from munjang.cli.library_files import LibraryArgument, PatienceOption
 from munjang.cli.options import JsonOption, examples, new_app
 from munjang.cli.show import emit, print_facts
+from munjang.file_lock import PATIENCE
 
 app = new_app()
 
@@ -17,13 +18,14 @@ app = new_app()
 def remove(
     library: LibraryArgument,
     ids: Annotated[list[str], typer.Argument(metavar="ID…", help="The documents' ids.")],
-    compact: Annotated[bool, typer.Option("--compact", help="Give the space back to the disk.")] = False,
+    compact: Annotated[bool, typer.Option("--compact", help="Reclaim disk space.")] = False,
+    patience: PatienceOption = PATIENCE,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove documents from a library by their ids."""
+    """Remove documents from a library by id."""
     from munjang.library.library import Library
 
-    with Library.open(library, create=False) as opened:
+    with Library.open(library, create=False, patience=patience) as opened:
         removed = opened.remove(ids)
         if compact:
             opened.compact()

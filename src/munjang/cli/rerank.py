@@ -8,19 +8,15 @@ from typing import Annotated
 import typer
 
 from munjang.cli.options import (
-    UTF8,
+    Columns,
     ComputeOption,
-    EncodingOption,
-    FormatOption,
     JsonOption,
-    NoQuotingOption,
     OutputOption,
-    TextColumnOption,
     TextsArgument,
     examples,
     new_app,
 )
-from munjang.cli.row_files import Columns, check_rows_output, write_rows
+from munjang.cli.row_files import check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_table
 from munjang.wording import count
 
@@ -34,30 +30,27 @@ app = new_app()
     )
 )
 def rerank(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What the texts should answer.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="The query.")],
     file: TextsArgument,
+    *,
     model: Annotated[str | None, typer.Option("--model", "-m", help="A cross-encoder's name or folder.")] = None,
-    k: Annotated[int, typer.Option("--top", "-k", min=1, help="How many to show.")] = 10,
-    budget: Annotated[float | None, typer.Option(min=0.0, help="Stop scoring after so many seconds.")] = None,
-    text_column: TextColumnOption = None,
-    id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None,
-    format: FormatOption = None,
-    encoding: EncodingOption = UTF8,
-    no_quoting: NoQuotingOption = False,
+    k: Annotated[int, typer.Option("--top", "-k", min=1, help="Number of results.")] = 10,
+    budget: Annotated[float | None, typer.Option(min=0.0, help="Stop scoring after this many seconds.")] = None,
+    columns: Columns,
     compute: ComputeOption = "float32",
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Order texts by how well they answer a query, with a cross-encoder.
+    """Rank texts by how well they answer a query (cross-encoder).
 
-    A cross-encoder reads the query and a text together: exact and slow. Let a search find the candidates first.
+    A cross-encoder reads query and text together: accurate but slow. Let a search find the candidates first.
     -o writes .csv, .tsv or .jsonl.
     """
     from munjang.cli.collection import read_collection
     from munjang.models.cross_encoder import CrossEncoder
 
     check_rows_output(output)
-    read = read_collection(file, Columns(text_column, id_column, format, encoding, no_quoting))
+    read = read_collection(file, columns)
     records = read.rows
     scorer = CrossEncoder.load(model, compute=compute)
     ranking = scorer.rank(query, read.texts, k=k, budget_seconds=budget, progress=True)

@@ -11,30 +11,14 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from munjang.cli.options import UTF8
+from munjang.cli.options import Columns
 from munjang.errors import InputError, TextError, UsageError
 
 if TYPE_CHECKING:
-    from munjang.text.rows import BadLines, Format
+    from munjang.text.records import BadLines
 
 TABLES = (".csv", ".tsv", ".jsonl")
 TEXTS = (*TABLES, ".txt")
-
-
-@dataclass(frozen=True)
-class Columns:
-    """How files of texts are read."""
-
-    text: str | None = None
-    id: str | None = None
-    format: Format | None = None
-    encoding: str = UTF8
-    no_quoting: bool = False
-
-    @property
-    def quoting(self) -> bool | None:
-        """What a reader is told of quotes: nothing, unless they are ordinary characters."""
-        return False if self.no_quoting else None
 
 
 @dataclass(frozen=True)
@@ -66,12 +50,12 @@ def no_text(names: Sequence[str], bad: BadLines | None = None) -> InputError:
 def read_text_rows(path: str, columns: Columns) -> list[TextRow]:
     """Read a whole file and refuse texts that no model takes while their line is still known."""
     from munjang.text.readers import read_rows
-    from munjang.text.records import records
+    from munjang.text.records import make_records
     from munjang.text.unicode import clean
 
     rows = list(read_rows(path, format=columns.format, encoding=columns.encoding, quoting=columns.quoting))
     found = []
-    for number, record in enumerate(records(rows, text_column=columns.text, id_column=columns.id), start=1):
+    for number, record in enumerate(make_records(rows, text_column=columns.text_column, id_column=columns.id_column), start=1):
         try:
             clean(record.text)
         except TextError as error:
@@ -105,15 +89,15 @@ def check_rows_output(output: Path | None, *, suffixes: Sequence[str] = TABLES) 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write rows in the format the name says; a .txt file gets the column "text" alone."""
-    from munjang.whole_file import write_whole
+    from munjang.atomic import atomic_write
 
     suffix = path.suffix.lower()
     if suffix == ".jsonl":
-        write_whole(path, "".join(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows))
+        atomic_write(path, "".join(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows))
     elif suffix == ".txt":
-        write_whole(path, "".join(" ".join(str(row["text"]).splitlines()) + "\n" for row in rows))
+        atomic_write(path, "".join(" ".join(str(row["text"]).splitlines()) + "\n" for row in rows))
     else:
-        write_whole(path, _table(rows, "," if suffix == ".csv" else "\t"))
+        atomic_write(path, _table(rows, "," if suffix == ".csv" else "\t"))
 
 
 def _table(rows: Sequence[Mapping[str, Any]], delimiter: str) -> str:

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from munjang.cli.show import emit, print_table
-from munjang.errors import UsageError, shown
+from munjang.errors import UsageError, quote
 
 if TYPE_CHECKING:
+    from munjang.data.rows import Scale
     from munjang.evaluate.bootstrap import Interval
-    from munjang.evaluate.datasets.rows import Scale
     from munjang.evaluate.nli import NliResult
     from munjang.evaluate.pairs import PairsResult
-    from munjang.evaluate.rerank import RerankResult
+    from munjang.evaluate.rerank import RerankEvaluation
     from munjang.evaluate.retrieval import RetrievalResult
     from munjang.evaluate.sts import StsResult
 
@@ -35,11 +35,11 @@ def check_output(output: Path | None) -> None:
 
 def deliver(body: Mapping[str, Any], *, output: Path | None, as_json: bool) -> None:
     """Write the report to a file if one is named, and print it if JSON is wanted."""
-    from munjang.whole_file import write_whole
+    from munjang.atomic import atomic_write
 
     if output is not None:
         # A lone surrogate in a text becomes a JSON escape.
-        write_whole(output, json.dumps(body, ensure_ascii=False, indent=1, allow_nan=False).encode("utf-8", "backslashreplace") + b"\n")
+        atomic_write(output, json.dumps(body, ensure_ascii=False, indent=1, allow_nan=False).encode("utf-8", "backslashreplace") + b"\n")
     if as_json:
         emit(body)
 
@@ -83,7 +83,7 @@ def print_sts(found: StsResult, scale: Scale) -> None:
     if found.worst:
         low, high = scale
         worst = [
-            (f"{low + pair.gold * (high - low):.2f}", f"{pair.cosine:.2f}", _verdict(pair.gap), pair.where, shown(pair.a), shown(pair.b))
+            (f"{low + pair.gold * (high - low):.2f}", f"{pair.cosine:.2f}", _verdict(pair.gap), pair.where, quote(pair.a), quote(pair.b))
             for pair in found.worst
         ]
         print_table(("gold", "cosine", "the model finds", "where", "a", "b"), worst, right=("gold", "cosine"))
@@ -124,7 +124,7 @@ def print_retrieval(found: RetrievalResult) -> None:
     print_table((*names, "95 % of ndcg") if found.ci95 else names, rows, right=names)
 
 
-def print_rerank(found: RerankResult) -> None:
+def print_rerank(found: RerankEvaluation) -> None:
     """Print every number before and after, and whether the gain is real."""
     rows = [(name, hundred(found.before.scores[name]), hundred(value)) for name, value in found.after.scores.items()]
     print_table(("x 100", "before", "after"), rows, right=("before", "after"))

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from munjang.cli.library_files import LibraryArgument, open_with_model
-from munjang.cli.options import JsonOption, LibraryComputeOption, ModelOption, OutputOption, examples, new_app
+from munjang.cli.options import Chosen, JsonOption, ModelChoice, OutputOption, Takes, examples, new_app
 from munjang.cli.row_files import check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.errors import InputError, MunjangError, UsageError
+from munjang.library.library import Library
 
 if TYPE_CHECKING:
-    from munjang.library.hits import Hit
-    from munjang.library.library import Library
+    from munjang.library.results import Hit
     from munjang.types import Scorer
 
 TOKEN_PAIRS = 5
@@ -37,66 +37,34 @@ def search(
     library: LibraryArgument,
     queries: Annotated[
         list[str] | None,
-        typer.Argument(metavar="QUERY…", help='What to look for; several are answered one by one; "-" is standard input, a query a line.'),
+        typer.Argument(metavar="QUERY…", help='One or more queries; "-" reads one query per line from standard input.'),
     ] = None,
-    k: Annotated[int, typer.Option("--top", "-k", min=1, help="How many documents.")] = 10,
-    where: Annotated[str | None, typer.Option(help="Only documents whose metadata fit, such as: year >= 2020 and kind = 'a'")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Refuse a --where that asks for a key which no document has.")] = False,
-    hybrid: Annotated[bool, typer.Option("--hybrid", help="Look for words as well as for meaning.")] = False,
-    rerank: Annotated[bool, typer.Option("--rerank", help="Let a cross-encoder order the best 50.")] = False,
+    *,
+    options: Annotated[Chosen, Takes(Library.search)],
+    rerank: Annotated[bool, typer.Option("--rerank", help="Re-rank the best 50 hits with a cross-encoder.")] = False,
     reranker: Annotated[str | None, typer.Option(help="The cross-encoder's name or folder; implies --rerank.")] = None,
-    rerank_share: Annotated[
-        float | None,
-        typer.Option(min=0.01, max=1.0, help="The cross-encoder's say, by default what it asks for; the first ranking has the rest."),
-    ] = None,
-    budget: Annotated[float | None, typer.Option(min=0.0, help="Stop re-ranking after so many seconds.")] = None,
-    like: Annotated[list[str] | None, typer.Option(help="Look near this document; may be repeated.")] = None,
-    unlike: Annotated[list[str] | None, typer.Option(help="Look away from this document; may be repeated.")] = None,
-    min_score: Annotated[float | None, typer.Option(help="Leave out hits that score less.")] = None,
-    exact: Annotated[
-        bool | None, typer.Option("--exact/--approximate", help="By default approximate where there are lists for it, else exact.")
-    ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Say what carried each hit.")] = False,
     output: OutputOption = None,
-    model: ModelOption = None,
-    compute: LibraryComputeOption = None,
+    chosen_model: ModelChoice,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the documents of a library that answer a question.
+    """Search a library by meaning, by words, or both.
 
-    A long document is found by its best passage, which is shown with its place.
-    -o writes a row for each hit as .csv, .tsv or .jsonl.
+    A long document is found by its best passage, which is shown with its position.
+    -o writes one row per hit as .csv, .tsv or .jsonl.
     """
     check_rows_output(output)
     asked: list[str | None] = [*_asked(queries)] if queries else [None]
-    if asked == [None] and not like:
-        raise UsageError("there is no question, expected a QUERY, or --like with a document's id")
-    if asked == [None] and hybrid:
-        raise UsageError("--hybrid looks for the words of a query, and --like alone has none\n  give a QUERY too, or leave --hybrid out")
-    if budget is not None and not (rerank or reranker):
-        raise UsageError("--budget is the time for re-ranking, and nothing is re-ranked\n  add --rerank, or leave --budget out")
-    if rerank_share is not None and not (rerank or reranker):
-        raise UsageError("--rerank-share is the re-ranker's say, and nothing is re-ranked\n  add --rerank, or leave --rerank-share out")
+    if asked == [None] and not options["like"]:
+        raise UsageError("no query was given, expected a QUERY, or --like with a document's id")
+    if asked == [None] and options["hybrid"]:
+        raise UsageError("--hybrid needs the words of a query, and --like alone has none\n  give a QUERY too, or leave --hybrid out")
+    if options["budget_seconds"] is not None and not (rerank or reranker):
+        raise UsageError("--budget limits re-ranking, but nothing is re-ranked\n  add --rerank, or leave --budget out")
+    if options["rerank_share"] is not None and not (rerank or reranker):
+        raise UsageError("--rerank-share is the re-ranker's weight, but nothing is re-ranked\n  add --rerank, or leave --rerank-share out")
     scorer = _scorer(reranker) if rerank or reranker else None
-    with open_with_model(library, model, compute=compute) as opened:
-        answers = [
-            opened.search(
-                query,
-                k,
-                where=where,
-                hybrid=hybrid,
-                rerank=scorer,
-                rerank_share=rerank_share,
-                exact=exact,
-                like=like or (),
-                unlike=unlike or (),
-                min_score=min_score,
-                explain=explain,
-                budget_seconds=budget,
-                strict=strict,
-            )
-            for query in asked
-        ]
+    with open_with_model(library, chosen_model.model, compute=chosen_model.compute) as opened:
+        answers = [opened.search(query, rerank=scorer, **options) for query in asked]
         if not any(answers) and not opened.info().documents:
             note(f"{library}: the library is empty\n  add documents with munjang add")
         has_scorer = scorer is not None
@@ -153,10 +121,10 @@ def _row(hit: Hit, query: str | None, library: Library, *, has_scorer: bool) -> 
 
 def _token_pairs(query: str | None, passage: str, library: Library) -> list[dict[str, Any]]:
     """Return the pairs of tokens that are most alike, where the model can show them."""
-    from munjang.cli.watched import Watched
     from munjang.models.inspect import compare_tokens
+    from munjang.models.prompted_encoder import PromptedEncoder
 
-    if query is None or not isinstance(library.encoder, Watched):
+    if query is None or not isinstance(library.encoder, PromptedEncoder):
         return []
     try:
         compared = compare_tokens(library.encoder.model, query, passage)

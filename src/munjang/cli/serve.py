@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from munjang.cli.options import Compute, JsonOption, LibraryComputeOption, ModelOption, examples, new_app
+from munjang.cli.options import JsonOption, LibraryComputeOption, ModelsOption, examples, new_app
 from munjang.cli.show import emit, note
 from munjang.errors import FolderError, InputError, MissingExtra
+from munjang.limits import SERVE_LIMITS
+from munjang.types import Compute
 
 if TYPE_CHECKING:
     from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.sentence_encoder import SentenceEncoder
-    from munjang.serve.settings import Settings
+    from munjang.serve.settings import ServerSettings
 
 PACKAGES = ("starlette", "uvicorn", "httptools", "pydantic", "orjson", "prometheus_client")
 
@@ -26,51 +28,72 @@ app = new_app()
     epilog=examples(
         "munjang serve",
         "munjang serve --library news.db --reranker my-reranker --port 9000",
+        "munjang serve --model small --model large --keys keys.toml",
         "munjang serve --host 0.0.0.0 --api-key-file key.txt --allow-host search.example.org",
     )
 )
 def serve(
-    model: ModelOption = None,
+    model: ModelsOption = None,
     rerank_model: Annotated[
-        str | None, typer.Option("--reranker", help="A cross-encoder's name or folder; without it, the default one if there is one.")
+        list[str] | None,
+        typer.Option("--reranker", help="A cross-encoder's name or folder; may be repeated. Default: the default one, if any."),
     ] = None,
     library: Annotated[list[str] | None, typer.Option("--library", "-l", help="A library to search; may be repeated.")] = None,
     host: Annotated[str, typer.Option(help="The address to listen on; other machines need a key.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="The port; 0 takes a free one.")] = 8080,
-    api_key_file: Annotated[Path | None, typer.Option(help="A file with one line: the key that clients must send.")] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="Where libraries that clients make are kept; by default MUNJANG_HOME/libraries.")
+    api_key_file: Annotated[Path | None, typer.Option(help="A file with one line: a key that may do everything.")] = None,
+    keys: Annotated[
+        Path | None, typer.Option(help="A TOML or JSON file of keys with names, rights and libraries; SIGHUP reads it again.")
     ] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Refuse everything that would change a library.")] = False,
-    allow_host: Annotated[list[str] | None, typer.Option(help="A name by which clients may call this server; may be repeated.")] = None,
-    allow_origin: Annotated[list[str] | None, typer.Option(help="A web page's origin that may call; may be repeated.")] = None,
-    queue_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens that may wait before requests are refused.")] = None,
-    access_log: Annotated[Literal["stderr", "none"], typer.Option(help="Where a line per request goes.")] = "stderr",
+    data: Annotated[Path | None, typer.Option(help="Folder for libraries that clients create. Default: MUNJANG_HOME/libraries.")] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Reject every change to a library.")] = False,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="A host name by which clients may address this server; may be repeated.")
+    ] = None,
+    allow_origin: Annotated[list[str] | None, typer.Option(help="A web origin that may send requests; may be repeated.")] = None,
+    queue_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of one client that may wait before it is refused.")] = None,
+    max_wait: Annotated[
+        float | None, typer.Option(min=0.01, help=f"Seconds a request may wait for its turn. Default: {SERVE_LIMITS.wait_seconds:g}.")
+    ] = None,
+    access_log: Annotated[Literal["stderr", "none"], typer.Option(help="Where to write one line per request.")] = "stderr",
     compute: LibraryComputeOption = None,
-    check: Annotated[bool, typer.Option("--check", help="Load everything, say what would be served, and leave.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Load everything, print what would be served, and exit.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Serve vectors, scores, libraries and analyses over HTTP.
+    """Serve models, libraries and analyses over HTTP.
 
-    Speaks the dialects of OpenAI, text-embeddings-inference and Cohere, and Munjang's own; /docs lists all of it. SIGTERM stops it gently.
+    Speaks the dialects of OpenAI, Cohere, text-embeddings-inference and infinity, and Munjang's own; /docs lists all of it. Of several
+    models, requests choose one by name, and the first is the default. SIGTERM stops it gently.
     """
     _need_extra()
     from munjang.serve.settings import checked
 
     libraries = tuple(library or ())
     settings = checked(
-        _settings(host, port, api_key_file, data, read_only, tuple(allow_host or ()), tuple(allow_origin or ()), queue_tokens)
+        _settings(
+            host,
+            port,
+            (api_key_file, keys),
+            data,
+            read_only,
+            tuple(allow_host or ()),
+            tuple(allow_origin or ()),
+            queue_tokens or SERVE_LIMITS.waiting_tokens,
+            max_wait or SERVE_LIMITS.wait_seconds,
+        )
     )
-    encoder = _encoder(libraries, model, compute)
-    reranker = _reranker(rerank_model, encoder.compute)
+    encoder, *more = _encoders(libraries, model or [], compute)
+    rerankers = _rerankers(rerank_model or [], encoder.compute)
 
     from munjang.serve.running import run
     from munjang.serve.service import Service
 
-    service = Service(settings, encoder, reranker, libraries=libraries)
+    reranker = rerankers[0] if rerankers else None
+    service = Service(settings, encoder, reranker, libraries=libraries, more_models=more, more_rerankers=rerankers[1:])
     for reason in service.libraries.skipped:
         note(f"not served: {reason}")
-    facts = {"model": encoder.name, "rerank_model": reranker.name if reranker else None}
+    names = [each.name for each in (encoder, *more)]
+    facts = {"model": encoder.name, "models": names, "rerank_model": reranker.name if reranker else None}
     if check:
         emit({**facts, "libraries": [name for name, _ in service.libraries]})
         service.close()
@@ -80,7 +103,7 @@ def serve(
         if as_json:
             emit({"address": address, **facts})
         else:
-            print(f"serving {encoder.name} on {address} (documentation: {address}/docs)")
+            print(f"serving {', '.join(names)} on {address} (documentation: {address}/docs)")
         sys.stdout.flush()
 
     run(service, log=sys.stderr.buffer if access_log == "stderr" else None, ready=ready)
@@ -89,28 +112,31 @@ def serve(
 def _settings(
     host: str,
     port: int,
-    key_file: Path | None,
+    key_files: tuple[Path | None, Path | None],
     data: Path | None,
     read_only: bool,
     hosts: tuple[str, ...],
     origins: tuple[str, ...],
-    queue_tokens: int | None,
-) -> Settings:
+    queue_tokens: int,
+    max_wait: float,
+) -> ServerSettings:
     from dataclasses import replace
 
-    from munjang.limits import SERVE_LIMITS
     from munjang.models.registry import models_home
-    from munjang.serve.settings import Settings, read_key
+    from munjang.serve.keys import read_key
+    from munjang.serve.settings import ServerSettings
 
-    return Settings(
+    one, several = key_files
+    return ServerSettings(
         host=host,
         port=port,
-        key=None if key_file is None else read_key(key_file),
+        key=None if one is None else read_key(one),
+        keys_file=several,
         hosts=hosts,
         origins=origins,
         data=data or models_home().parent / "libraries",
         read_only=read_only,
-        limits=SERVE_LIMITS if queue_tokens is None else replace(SERVE_LIMITS, waiting_tokens=queue_tokens),
+        limits=replace(SERVE_LIMITS, waiting_tokens=queue_tokens, wait_seconds=max_wait),
     )
 
 
@@ -121,29 +147,43 @@ def _need_extra() -> None:
         raise MissingExtra("munjang serve", "serve")
 
 
-def _encoder(libraries: tuple[str, ...], model: str | None, compute: Compute | None) -> SentenceEncoder:
-    """Load the model named, else the one that the first library was built with; all libraries must have been built with one model."""
+def _encoders(libraries: tuple[str, ...], models: list[str], compute: Compute | None) -> list[SentenceEncoder]:
+    """Load the models named, else those that the libraries were built with, else the default one; each once.
+
+    A model computes as it did for the first library of its name.
+    """
     from munjang.cli.collection import refuse_others
     from munjang.cli.library_files import load_for
     from munjang.library.library import Library
+    from munjang.models.registry import resolve
 
     made = []
     for path in libraries:
         with Library.open(path, create=False) as opened:
             made.append((path, opened.store.settings()))
-    refuse_others(made)
-    return load_for(*made[0], model, compute) if made else load_for("", None, model, compute)
+    if not models:
+        names = dict.fromkeys(settings.model for _, settings in made)
+        groups = [[each for each in made if each[1].model == name] for name in names]
+        for group in groups:
+            refuse_others(group)
+        return [load_for(*group[0], None, compute) for group in groups] or [load_for("", None, None, compute)]
+    found = []
+    for name in models:
+        resolved = resolve(name).name
+        own = [each for each in made if each[1].model == resolved] or (made if len(models) == 1 else [])
+        found.append(load_for(*own[0], name, compute) if own else load_for("", None, name, compute))
+    return found
 
 
-def _reranker(name: str | None, compute: Compute) -> CrossEncoder | None:
-    """Load the cross-encoder that is named, or the default one where there is one."""
+def _rerankers(names: list[str], compute: Compute) -> list[CrossEncoder]:
+    """Load the cross-encoders that are named, or the default one where there is one."""
     from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.registry import resolve_reranker
 
+    if names:
+        return [CrossEncoder.load(resolve_reranker(name).path, compute=compute) for name in names]
     try:
-        found = resolve_reranker(name)
+        found = resolve_reranker(None)
     except (FolderError, InputError):
-        if name is not None:
-            raise
-        return None
-    return CrossEncoder.load(found.path, compute=compute)
+        return []
+    return [CrossEncoder.load(found.path, compute=compute)]

@@ -28,14 +28,14 @@ from munjang.cli.options import (
 )
 from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts
-from munjang.errors import InputError, UsageError, shown
+from munjang.errors import InputError, UsageError, quote
 from munjang.models.expected_similarity import SCALE, describe_expected, expect_similarity
 from munjang.report.words import Word, say
 
 if TYPE_CHECKING:
     from munjang.evaluate.calibrate import Calibration
     from munjang.models.sentence_encoder import SentenceEncoder
-    from munjang.text.rows import Format
+    from munjang.text.records import Format
     from munjang.types import Floats, Metric
 from munjang.wording import Language
 
@@ -58,15 +58,17 @@ app = new_app()
 )
 def similar(
     a: Annotated[str, typer.Argument(metavar="A", help='A sentence, or with --matrix a file; "-" is standard input.')],
-    b: Annotated[str | None, typer.Argument(metavar="B", help="Another; a single file is compared with itself.")] = None,
-    matrix: Annotated[bool, typer.Option("--matrix", help="A and B are files: compare every line with every line.")] = False,
+    b: Annotated[str | None, typer.Argument(metavar="B", help="A second sentence or file; a single file is compared with itself.")] = None,
+    matrix: Annotated[bool, typer.Option("--matrix", help="A and B are files: compare every line of A with every line of B.")] = False,
     metric: Annotated[
         Literal["cosine", "dot", "euclidean", "manhattan"] | None,
-        typer.Option(help="How vectors are compared; distances are negative, so that more is nearer. Without it, as the model says."),
+        typer.Option(help="The similarity; distances are negative, so that higher is closer. Default: the model's own."),
     ] = None,
     calibration: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="What `munjang calibrate -o` wrote for this model: says how likely the two are the same."),
+        typer.Option(
+            metavar="FILE", help="A file from `munjang calibrate -o` for this model: print the probability that both mean the same."
+        ),
     ] = None,
     output: OutputOption = None,
     language: LanguageOption = None,
@@ -78,12 +80,12 @@ def similar(
     compute: ComputeOption = "float32",
     as_json: JsonOption = False,
 ) -> None:
-    """Say how alike two sentences are, or every line of a file with every line of another.
+    """Score how similar two sentences, or two files of them, are.
 
-    Words beside the number come from what people said of labelled pairs that this model scored; a model without them shows the number.
+    The description next to the score is based on human judgements of pairs that this model scored; other models show the score alone.
     With --matrix, -o writes .html or .svg (a picture), .csv or .npy.
     """
-    from munjang.cli.watched import load_model
+    from munjang.cli.load_model import load_model
 
     if calibration is not None and (matrix or metric not in (None, "cosine")):
         raise UsageError("--calibration says what the cosine of two sentences means, so it goes with neither --matrix nor another --metric")
@@ -147,7 +149,7 @@ def _calibration_of(encoder: SentenceEncoder, file: Path) -> Calibration:
     made_with = json.loads(file.read_text(encoding="utf-8"))
     if made_with.get("fingerprint", encoder.fingerprint) != encoder.fingerprint:
         raise UsageError(
-            f"{file.name}: measured with {shown(str(made_with.get('model')))}, and this is {encoder.name} in {encoder.compute}\n"
+            f"{file.name}: measured with {quote(str(made_with.get('model')))}, and this is {encoder.name} in {encoder.compute}\n"
             "  give that model with --model and --compute, or run munjang calibrate with this one"
         )
     return curve
@@ -195,28 +197,28 @@ def _print(scores_NM: Floats, rows: list[str], columns: list[str]) -> None:
 
 
 def _write(scores_NM: Floats, rows: list[str], columns: list[str], output: Path, *, model: str, language: Language) -> None:
+    from munjang.atomic import atomic_file, atomic_write
     from munjang.report.heatmap import heatmap_svg
     from munjang.report.page import page, section, wide
-    from munjang.whole_file import whole_file, write_whole
 
     title = say(Word.SIMILARITY_OF, language, rows=len(rows), columns=len(columns))
     suffix = output.suffix.lower()
     if suffix == ".npy":
         import numpy as np
 
-        with whole_file(output) as handle:
+        with atomic_file(output) as handle:
             np.save(handle, scores_NM, allow_pickle=False)
     elif suffix == ".csv":
         text = io.StringIO()
         table = csv.writer(text, lineterminator="\n")
         table.writerow(["", *columns])
         table.writerows([name, *(f"{score:.6f}" for score in row)] for name, row in zip(rows, scores_NM, strict=True))
-        write_whole(output, text.getvalue())
+        atomic_write(output, text.getvalue())
     else:
         svg = heatmap_svg(scores_NM, rows, columns, title=title)
         lead, footer = say(Word.MODEL, language, model=model), say(Word.SIMILAR_FOOTER, language)
         whole = page(title, [section(say(Word.SCORES_OF_TEXTS, language), wide(svg))], lead=lead, footer=footer, language=language)
-        write_whole(output, svg if suffix == ".svg" else whole)
+        atomic_write(output, svg if suffix == ".svg" else whole)
 
 
 def _check_output(output: Path | None) -> None:

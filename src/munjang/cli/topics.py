@@ -5,31 +5,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 from typer.core import TyperGroup
 
+from munjang.analyze.topics.fitting import fit_topics
+from munjang.cli.library_files import COMPUTES
 from munjang.cli.options import (
-    UTF8,
-    EncodingOption,
-    FormatOption,
+    Chosen,
+    Columns,
     HouseTyper,
     JsonOption,
     LanguageOption,
-    LibraryComputeOption,
-    ModelOption,
-    NoQuotingOption,
-    TextColumnOption,
+    ModelChoice,
+    OutputOption,
+    Takes,
     TextsArgument,
     examples,
     report_language,
 )
-from munjang.cli.row_files import Columns
-from munjang.cli.topics_files import IdColumnOption, VectorsOption
-from munjang.errors import UsageError, shown
+from munjang.cli.row_files import TextRow
+from munjang.errors import InputError, UsageError, quote
+
+if TYPE_CHECKING:
+    from munjang.analyze.topics.model import TopicModel
+    from munjang.types import Compute, Encoder, Vectors
+
+FolderArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a topic model.")]
+VectorsOption: TypeAlias = Annotated[
+    Path | None, typer.Option("--vectors", help="A .npy file with one vector per row. Default: encode the texts.")
+]
+ElsewhereOption: TypeAlias = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Save to this folder. Default: the model's own folder.")
+]
 
 HELP = ("--help", "-h")
 
@@ -42,7 +54,7 @@ class FitByDefault(TyperGroup):
         if args and args[0] not in self.commands and args[0] not in HELP:
             near = get_close_matches(args[0], self.commands, n=1, cutoff=0.7)
             if near and not Path(args[0]).exists():
-                raise UsageError(f"{shown(args[0])} is neither a sub-command nor a file\n  did you mean {near[0]!r}?")
+                raise UsageError(f"{quote(args[0])} is neither a sub-command nor a file\n  did you mean {near[0]!r}?")
             args = ["fit", *args]
         return super().parse_args(ctx, args)
 
@@ -52,7 +64,7 @@ app = HouseTyper(cls=FitByDefault, add_completion=False, rich_markup_mode=None, 
 
 @app.callback(epilog=examples("munjang topics news.csv -o model/ --html topics.html", "munjang topics assign model/ more.csv"))
 def topics() -> None:
-    """Find what a file of texts is about, and ask saved topics.
+    """Find the topics of a collection, and query a saved topic model.
 
     `munjang topics FILE` is short for `munjang topics fit FILE`.
     """
@@ -67,65 +79,38 @@ def topics() -> None:
 )
 def fit(
     file: TextsArgument,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Save the topics in this folder.")] = None,
-    count: Annotated[int | None, typer.Option("--topics", min=1, help="No more topics than this; else as many as there are.")] = None,
-    method: Annotated[Literal["graph", "kmeans", "hdbscan", "contextual"], typer.Option(help="How documents are grouped.")] = "graph",
-    reduction: Annotated[Literal["pca", "umap", "none"], typer.Option(help="What comes before the grouping.")] = "pca",
-    outliers: Annotated[float, typer.Option(min=0, max=1, help="The largest share of documents without a topic.")] = 0.1,
-    min_size: Annotated[int, typer.Option(min=1, help="The fewest documents of a topic.")] = 10,
-    words: Annotated[int, typer.Option(min=1, max=1000, help="Words that describe a topic.")] = 10,
-    diversity: Annotated[float, typer.Option(min=0, max=1, help="0: the strongest words; towards 1: more different ones.")] = 0.2,
-    seed_words: Annotated[list[str] | None, typer.Option(help="Words of a topic that you want, with commas; again for another.")] = None,
-    label: Annotated[list[str] | None, typer.Option(help="A topic that you want, in words of your own; again for another.")] = None,
-    time_column: Annotated[str | None, typer.Option(help="The column that holds a date, a year or a number.")] = None,
-    class_column: Annotated[str | None, typer.Option(help="The column that holds a class of each text.")] = None,
+    *,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Save the topics to this folder.")] = None,
+    options: Annotated[Chosen, Takes(fit_topics)],
+    time_column: Annotated[str | None, typer.Option(help="The column with a date, a year or a number.")] = None,
+    class_column: Annotated[str | None, typer.Option(help="The column with each text's class.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a report to this file.")] = None,
     language: LanguageOption = None,
-    seed: Annotated[int, typer.Option(help="Another seed gives other random starts.")] = 0,
     vectors: VectorsOption = None,
-    model: ModelOption = None,
-    text_column: TextColumnOption = None,
-    id_column: IdColumnOption = None,
-    format: FormatOption = None,
-    encoding: EncodingOption = UTF8,
-    no_quoting: NoQuotingOption = False,
-    compute: LibraryComputeOption = None,
+    columns: Columns,
+    chosen_model: ModelChoice,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the topics of a file of texts, and save them."""
+    """Find the topics of a collection and save them."""
     from dataclasses import replace
 
-    from munjang.analyze.topics.fitting import fit_topics
     from munjang.analyze.topics.saving import save_topics
-    from munjang.analyze.topics.settings import TopicSettings
     from munjang.analyze.topics.trends import topics_over_time, topics_per_class
     from munjang.cli.collection import load_beside, read_collection
-    from munjang.cli.topics_files import column_values, read_vectors
     from munjang.cli.topics_show import show_model, write_report
     from munjang.report.words import Word, say
 
     if html is not None and html.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{html}: expected a name that ends in .html")
-    settings = TopicSettings(
-        method=method,
-        topics=count,
-        reduction=reduction,
-        outliers=outliers,
-        min_size=min_size,
-        words=words,
-        diversity=diversity,
-        guides=tuple(tuple(word.strip() for word in group.split(",") if word.strip()) for group in seed_words or ()),
-        labels=tuple(label or ()),
-        seed=seed,
-    )
-    read = read_collection(file, Columns(text_column, id_column, format, encoding, no_quoting))
+    read = read_collection(file, columns)
     rows = read.rows
     times = None if time_column is None else column_values(rows, time_column, file)
     classes = None if class_column is None else column_values(rows, class_column, file)
     ready = None if vectors is None else read_vectors(vectors)
-    encoder = load_beside(read, model, compute=compute) if ready is None or settings.labels else None
-    found = fit_topics([row.text for row in rows], vectors=ready, encoder=encoder, settings=settings)
-    found = replace(found, encoder_name=model or (read.settings.model if encoder is not None and read.settings is not None else ""))
+    encoder = load_beside(read, chosen_model.model, compute=chosen_model.compute) if ready is None or options["labels"] else None
+    found = fit_topics([row.text for row in rows], encoder, **options, vectors=ready)
+    own = read.settings.model if encoder is not None and read.settings is not None else ""
+    found = replace(found, encoder_name=chosen_model.model or own)
     over_time = None if times is None else topics_over_time(found, times)
     per_class = None if classes is None else topics_per_class(found, classes)
     if output is not None:
@@ -143,12 +128,252 @@ def fit(
     )
 
 
-def _with_the_rest() -> None:
-    """Register the sub-commands of other files."""
-    from munjang.cli import topics_ask, topics_change
+@app.command(epilog=examples("munjang topics show model/", "munjang topics show model/ 3 --json"))
+def show(
+    folder: FolderArgument,
+    topic: Annotated[int | None, typer.Argument(metavar="TOPIC", help="The number of one topic.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show saved topics, or one of them with its typical documents."""
+    from munjang.analyze.topics.saving import load_topics
+    from munjang.cli.topics_show import show_model, show_topic
 
-    topics_ask.register(app)
-    topics_change.register(app)
+    model = load_topics(folder)
+    if topic is None:
+        show_model(model, as_json=as_json)
+    else:
+        show_topic(model, model.topic(topic), as_json=as_json)
 
 
-_with_the_rest()
+@app.command(epilog=examples("munjang topics assign model/ more.csv -o assigned.csv"))
+def assign(
+    folder: FolderArgument,
+    file: TextsArgument,
+    *,
+    output: OutputOption = None,
+    vectors: VectorsOption = None,
+    columns: Columns,
+    chosen_model: ModelChoice,
+    as_json: JsonOption = False,
+) -> None:
+    """Assign each text of a file to a saved topic; −1 is none.
+
+    -o writes the rows with the topic as .csv, .tsv or .jsonl.
+    """
+    from munjang.analyze.topics.assign import assign_topics
+    from munjang.analyze.topics.saving import load_topics
+    from munjang.cli.collection import read_collection
+    from munjang.cli.row_files import beside, check_rows_output, write_rows
+    from munjang.cli.show import emit, print_facts, print_table
+
+    check_rows_output(output)
+    found = load_topics(folder)
+    rows = read_collection(file, columns).rows
+    texts = [row.text for row in rows]
+    ready = None if vectors is None else read_vectors(vectors)
+    encoder = None if ready is not None else own_encoder(found, chosen_model.model, chosen_model.compute)
+    answer = assign_topics(found, texts, vectors=ready, encoder=encoder)
+    names = {topic.id: topic.name for topic in found.topics}
+    said = [
+        {"topic": int(label), "name": names.get(int(label), ""), "score": round(float(score), 6)}
+        for label, score in zip(answer.labels, answer.scores, strict=True)
+    ]
+    if output is not None:
+        write_rows(output, beside(rows, said))
+    if as_json:
+        emit([{**row.facts(), **each} for row, each in zip(rows, said, strict=True)])
+        return
+    if output is None:
+        lines = ([row.name(), str(each["topic"]), str(each["name"]), row.text[:80]] for row, each in zip(rows, said, strict=True))
+        print_table(["row", "topic", "name", "text"], lines, right=["topic"], empty="no texts to put into topics")
+    none = int((answer.labels < 0).sum())
+    print_facts([("texts", f"{len(rows):,}"), ("without a topic", f"{none:,}"), *([("written", str(output))] if output else [])])
+
+
+@app.command(epilog=examples('munjang topics find model/ "public transport"'))
+def find(
+    folder: FolderArgument,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
+    *,
+    k: Annotated[int, typer.Option("--top", "-k", min=1, help="Number of topics.")] = 5,
+    chosen_model: ModelChoice,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the saved topics closest to a query."""
+    from munjang.analyze.topics.assign import find_topics
+    from munjang.analyze.topics.saving import load_topics
+    from munjang.cli.show import emit, print_table
+
+    if not query.strip():
+        raise UsageError("the query is empty, expected something to look for")
+    found = load_topics(folder)
+    encoder = own_encoder(found, chosen_model.model, chosen_model.compute)
+    best = [(found.topic(id), score) for id, score in find_topics(found, encoder.encode([query]), k=k)]
+    if as_json:
+        emit([{"id": topic.id, "name": topic.name, "score": round(score, 6), "size": topic.size} for topic, score in best])
+    else:
+        print_table(
+            ["score", "topic", "name"],
+            ([f"{score:.3f}", str(t.id), t.name] for t, score in best),
+            right=["score", "topic"],
+            empty="the model has no topics",
+        )
+
+
+@app.command(epilog=examples("munjang topics report model/ -o topics.html --language ko"))
+def report(
+    folder: FolderArgument,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The .html file to write.")],
+    title: Annotated[str | None, typer.Option(help="The page's title. Default: Topics, in the report's language.")] = None,
+    language: LanguageOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the HTML report of saved topics: map, words, typical documents, hierarchy."""
+    from munjang.analyze.topics.saving import load_topics
+    from munjang.cli.show import emit
+    from munjang.cli.topics_show import write_report
+    from munjang.report.words import Word, say
+
+    model = load_topics(folder)
+    spoken = report_language(language)
+    write_report(model, output, title or say(Word.TOPICS, spoken), language=spoken)
+    emit({"output": str(output), "topics": len(model.topics)}) if as_json else print(output)
+
+
+def read_vectors(path: Path) -> Vectors:
+    """Read a .npy file of numbers; anything that would run code is refused."""
+    import numpy as np
+
+    try:
+        rows = np.load(path, allow_pickle=False, mmap_mode="r")
+    except (ValueError, EOFError) as error:
+        raise InputError(f"{path}: is no .npy file of numbers ({type(error).__name__})\n  write one with munjang encode -o") from None
+    if rows.ndim != 2 or rows.dtype.kind not in "fiu":
+        raise InputError(f"{path}: holds {rows.dtype} of shape {rows.shape}, expected a table of numbers, one row for each text")
+    return np.asarray(rows, dtype=np.float32)
+
+
+def own_encoder(model: TopicModel, name: str | None, compute: Compute | None) -> Encoder:
+    """Load the encoder that a topic model was made with, computing as it did then, or the one named; another one is refused."""
+    from munjang.cli.load_model import load_encoder
+
+    if not model.encoder and name is None:
+        raise UsageError("the topics were found on vectors from a file\n  name their model with --model")
+    encoder = load_encoder(name or model.encoder_name or None, compute=compute, made=model.encoder or None)
+    if not model.encoder or encoder.fingerprint == model.encoder:
+        return encoder
+    then = next((each for each in COMPUTES if encoder.fingerprint_as(each) == model.encoder), None)
+    if then is not None:
+        raise UsageError(
+            f"the topics were found with {encoder.name} and compute {then}, found compute {encoder.compute}\n"
+            "  leave --compute out, or fit the topics again"
+        )
+    raise UsageError(
+        f"the topics were found with another model than {encoder.name} ({encoder.fingerprint[:12]}): {model.encoder[:12]}\n"
+        "  name that model with --model, and its --pooling if one was given, or fit the topics again"
+    )
+
+
+def column_values(rows: Sequence[TextRow], column: str, file: str) -> list[Any]:
+    """Return a column of all rows."""
+    from munjang.text.records import describe_missing_column
+
+    for row in rows:
+        if column not in row.values:
+            raise describe_missing_column(column, row.values, where=f"{file} row {row.number}")
+    return [row.values[column] for row in rows]
+
+
+@app.command(epilog=examples("munjang topics merge model/ 3 7", "munjang topics merge model/ --to 10 -o fewer/"))
+def merge(
+    folder: FolderArgument,
+    topics: Annotated[list[int] | None, typer.Argument(metavar="TOPIC…", help="The numbers of the topics to merge.")] = None,
+    to: Annotated[int | None, typer.Option(min=1, help="Merge the closest topics until there are this many.")] = None,
+    output: ElsewhereOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Merge saved topics, or the closest ones until there are few enough."""
+    from munjang.analyze.topics.edit import merge_topics, reduce_topics
+
+    if bool(topics) == (to is not None):
+        raise UsageError("merge takes the numbers of topics, or --to: expected one of them")
+    model = _loaded(folder)
+    changed = merge_topics(model, [topics]) if topics else reduce_topics(model, to or 1)
+    _saved(changed, folder, output, as_json)
+
+
+@app.command(epilog=examples("munjang topics split model/ 0 --parts 3"))
+def split(
+    folder: FolderArgument,
+    topic: Annotated[int, typer.Argument(metavar="TOPIC", help="The number of the topic to split.")],
+    parts: Annotated[int, typer.Option(min=2, help="Number of parts.")] = 2,
+    output: ElsewhereOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Split a saved topic."""
+    from munjang.analyze.topics.edit import split_topic
+
+    _saved(split_topic(_loaded(folder), topic, parts), folder, output, as_json)
+
+
+@app.command(epilog=examples("munjang topics outliers model/ 0"))
+def outliers(
+    folder: FolderArgument,
+    share: Annotated[float, typer.Argument(metavar="SHARE", min=0, max=1, help="The largest fraction of documents without a topic.")],
+    output: ElsewhereOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Change the fraction of documents without a topic; 0 gives every document one."""
+    from munjang.analyze.topics.edit import set_outliers
+
+    _saved(set_outliers(_loaded(folder), share), folder, output, as_json)
+
+
+@app.command(epilog=examples('munjang topics rename model/ 0 "elections"'))
+def rename(
+    folder: FolderArgument,
+    topic: Annotated[int, typer.Argument(metavar="TOPIC", help="The topic's number.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The new name.")],
+    output: ElsewhereOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Rename a saved topic."""
+    from munjang.analyze.topics.edit import rename_topic
+
+    _saved(rename_topic(_loaded(folder), topic, name), folder, output, as_json)
+
+
+@app.command(epilog=examples("munjang topics update model/ more.csv"))
+def update(
+    folder: FolderArgument,
+    file: TextsArgument,
+    *,
+    output: ElsewhereOption = None,
+    vectors: VectorsOption = None,
+    columns: Columns,
+    chosen_model: ModelChoice,
+    as_json: JsonOption = False,
+) -> None:
+    """Add documents to saved topics; those that fit none form new topics."""
+    from munjang.analyze.topics.edit import update_topics
+    from munjang.cli.collection import read_collection
+
+    found = _loaded(folder)
+    read = read_collection(file, columns)
+    ready = None if vectors is None else read_vectors(vectors)
+    encoder = None if ready is not None else own_encoder(found, chosen_model.model, chosen_model.compute)
+    _saved(update_topics(found, read.texts, vectors=ready, encoder=encoder), folder, output, as_json)
+
+
+def _loaded(folder: Path) -> TopicModel:
+    from munjang.analyze.topics.saving import load_topics
+
+    return load_topics(folder)
+
+
+def _saved(model: TopicModel, folder: Path, output: Path | None, as_json: bool) -> None:
+    from munjang.analyze.topics.saving import save_topics
+    from munjang.cli.topics_show import show_model
+
+    save_topics(model, output or folder)
+    show_model(model, as_json=as_json, saved=str(output or folder))

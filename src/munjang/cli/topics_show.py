@@ -89,9 +89,9 @@ def write_report(
     language: Language = "en",
 ) -> None:
     """Write the HTML report."""
+    from munjang.atomic import atomic_write
     from munjang.report.topics_page import topics_page
     from munjang.report.words import Word, say
-    from munjang.whole_file import write_whole
 
     facts = [
         (Word.NUMBER_OF_DOCUMENTS, f"{len(model.documents):,}"),
@@ -110,16 +110,16 @@ def write_report(
         per_class=_slices(model, per_class),
         language=language,
     )
-    write_whole(path, written)
+    atomic_write(path, written)
     note(f"{path}: written")
 
 
 def _views(model: TopicModel, language: Language) -> list[Any]:
-    from munjang.analyze.topics.layout import topic_places
-    from munjang.report.topics_view import TopicView
+    from munjang.analyze.topics.assign import place_topics
+    from munjang.report.topics_page import TopicView
     from munjang.report.words import Word, say
 
-    places = topic_places(model)
+    places = place_topics(model)
     return [
         TopicView(
             topic.id,
@@ -136,8 +136,8 @@ def _views(model: TopicModel, language: Language) -> list[Any]:
 
 def _joins(model: TopicModel) -> list[Any]:
     """Return the tree with leaves in the order in which topics are listed."""
-    from munjang.analyze.topics.hierarchy import topic_hierarchy
-    from munjang.report.topics_view import JoinView
+    from munjang.analyze.topics.assign import build_hierarchy
+    from munjang.report.topics_page import JoinView
 
     listed = [topic.id for topic in model.topics]
     ids = sorted(listed)
@@ -145,11 +145,11 @@ def _joins(model: TopicModel) -> list[Any]:
     def leaf(node: int) -> int:
         return listed.index(ids[node]) if node < len(ids) else node
 
-    return [JoinView(leaf(join.a), leaf(join.b), join.distance) for join in topic_hierarchy(model)]
+    return [JoinView(leaf(join.a), leaf(join.b), join.distance) for join in build_hierarchy(model)]
 
 
 def _slices(model: TopicModel, slices: Slices | None) -> Any:
-    from munjang.report.topics_view import SlicesView
+    from munjang.report.topics_page import SlicesView
 
     if slices is None:
         return None

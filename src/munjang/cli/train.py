@@ -9,7 +9,7 @@ import typer
 
 from munjang.cli.options import JsonOption, LanguageOption, PoolingOption, examples, new_app, report_language
 from munjang.cli.show import emit, print_facts
-from munjang.errors import UsageError, shown
+from munjang.errors import UsageError, quote
 
 app = new_app()
 
@@ -23,28 +23,28 @@ app = new_app()
     )
 )
 def train(
-    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="What to train, on which data, how.")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where the model goes; wins over the recipe.")] = None,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="The model to start from; wins over the recipe.")] = None,
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="The recipe (TOML).")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The output folder; overrides the recipe.")] = None,
+    model: Annotated[str | None, typer.Option("--model", "-m", help="The model to start from; overrides the recipe.")] = None,
     pooling: PoolingOption = None,
     change: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one value of the recipe.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted training stopped.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted training.")] = False,
     language: LanguageOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Train a model by a recipe.
+    """Train a model from a recipe.
 
-    Ctrl-C writes a checkpoint, and --resume goes on from the last one. The finished folder loads in Munjang and in sentence-transformers;
-    beside the weights it holds a model card (README.md) and a report.
+    Ctrl-C writes a checkpoint, and --resume continues from the last one. The finished folder loads in Munjang and in sentence-transformers;
+    it also contains a model card (README.md) and a report.
     """
-    from munjang.train import missing_extra
+    from munjang.train import explain_import_error
     from munjang.train import train as run
 
     try:
         from munjang.train.progress import Live
         from munjang.train.recipe import read_recipe
     except ImportError as error:
-        raise missing_extra(error) from error
+        raise explain_import_error(error) from error
     overrides = dict(_parsed(item) for item in change or [])
     if output is not None:
         overrides["output"] = str(output.absolute())
@@ -76,7 +76,7 @@ def _parsed(item: str) -> tuple[str, Any]:
 
     key, equals, value = item.partition("=")
     if not equals or not key.strip():
-        raise UsageError(f"--set {shown(item)}: expected KEY=VALUE, such as --set stage.0.epochs=2")
+        raise UsageError(f"--set {quote(item)}: expected KEY=VALUE, such as --set stage.0.epochs=2")
     try:
         return key.strip(), tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:

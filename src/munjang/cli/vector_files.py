@@ -1,6 +1,6 @@
 """Blocks of vectors → one file on disk, a block at a time: .npy, .parquet or .jsonl.
 
-Memory is bounded by a block, however many rows there are. The file appears whole or not at all (`whole_file`). Every writer is handed at
+Memory is bounded by a block, however many rows there are. The file appears whole or not at all (`atomic_file`). Every writer is handed at
 least one block, if an empty one, so that a file without rows still says its dimension.
 """
 
@@ -14,10 +14,10 @@ from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
+from munjang.atomic import atomic_file
 from munjang.errors import MissingExtra, UsageError
 from munjang.text.records import Record
 from munjang.types import Floats
-from munjang.whole_file import whole_file
 
 
 class VectorWriter(Protocol):
@@ -36,7 +36,7 @@ class VectorWriter(Protocol):
 def vector_file(path: Path, *, keep_text: bool = False) -> Iterator[VectorWriter]:
     """Open the writer that the file's suffix asks for."""
     check_suffix(path)
-    with whole_file(path) as handle:
+    with atomic_file(path) as handle:
         writer = _WRITERS[path.suffix.lower()](handle, keep_text)
         yield writer
         writer.close()

@@ -9,17 +9,90 @@ Shapes: V pieces, P positions, E embedding width, D hidden width, F feed-forward
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from munjang.engine.activations import HIDDEN_ACTIVATIONS
-from munjang.engine.families import FAMILIES
-from munjang.engine.modules import Activation, TransformerModule
+from munjang.engine.modules import HIDDEN_ACTIVATIONS, Activation, TransformerModule
 from munjang.engine.weights import Weights, find_weights
-from munjang.errors import FolderError, shown
+from munjang.errors import FolderError, quote
 from munjang.types import Floats
+
+
+@dataclass(frozen=True)
+class FamilyNames:
+    """What one family calls its tensors and the keys of its config.json."""
+
+    prefixes: tuple[str, ...]
+    """What may stand before every name: a model saved with a head has one, a bare encoder has none."""
+    layer: str
+    """{} is the layer's number; the names below follow it."""
+    query: str
+    key: str
+    value: str
+    attention_out: str
+    attention_norm: str
+    up: str
+    down: str
+    out_norm: str
+    offset_by_padding: bool = False
+    """Whether positions are counted from the padding's id on, and not from 0."""
+    has_types: bool = True
+    layers_key: str = "num_hidden_layers"
+    heads_key: str = "num_attention_heads"
+    activation_key: str = "hidden_act"
+    epsilon_key: str = "layer_norm_eps"
+
+
+_BERT = FamilyNames(
+    prefixes=("bert.", ""),
+    layer="encoder.layer.{}.",
+    query="attention.self.query",
+    key="attention.self.key",
+    value="attention.self.value",
+    attention_out="attention.output.dense",
+    attention_norm="attention.output.LayerNorm",
+    up="intermediate.dense",
+    down="output.dense",
+    out_norm="output.LayerNorm",
+)
+_ROBERTA = replace(_BERT, prefixes=("roberta.", ""), offset_by_padding=True)
+
+FAMILIES: dict[str, FamilyNames] = {
+    "bert": _BERT,
+    "electra": replace(_BERT, prefixes=("electra.", "")),
+    "roberta": _ROBERTA,
+    "xlm-roberta": _ROBERTA,
+    "camembert": _ROBERTA,
+    "distilbert": FamilyNames(
+        prefixes=("distilbert.", ""),
+        layer="transformer.layer.{}.",
+        query="attention.q_lin",
+        key="attention.k_lin",
+        value="attention.v_lin",
+        attention_out="attention.out_lin",
+        attention_norm="sa_layer_norm",
+        up="ffn.lin1",
+        down="ffn.lin2",
+        out_norm="output_layer_norm",
+        has_types=False,
+        layers_key="n_layers",
+        heads_key="n_heads",
+        activation_key="activation",
+    ),
+    "mpnet": replace(
+        _BERT,
+        prefixes=("mpnet.", ""),
+        query="attention.attn.q",
+        key="attention.attn.k",
+        value="attention.attn.v",
+        attention_out="attention.attn.o",
+        attention_norm="attention.LayerNorm",
+        offset_by_padding=True,
+        has_types=False,
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -40,7 +113,7 @@ class Norm:
 
 
 @dataclass(frozen=True)
-class Layer:
+class EncoderLayer:
     """One transformer layer."""
 
     query: Linear
@@ -64,7 +137,7 @@ class Backbone:
     """One row per segment, or None where the family has no segments."""
     embedding_norm: Norm
     projection: Linear | None
-    layers: tuple[Layer, ...]
+    layers: tuple[EncoderLayer, ...]
     heads: int
     activation: Activation
     first_position: int
@@ -98,7 +171,7 @@ class _Reader:
         family = str(self.config.get("model_type"))
         if family not in FAMILIES:
             raise FolderError(
-                f"{self.config_file}: model_type {shown(family)} does not run on the fast engine; it runs {', '.join(FAMILIES)}\n"
+                f"{self.config_file}: model_type {quote(family)} does not run on the fast engine; it runs {', '.join(FAMILIES)}\n"
                 "  the extra 'train' trains other families, and in Python encodes with them: munjang.train.load(FOLDER).encode(texts)"
             )
         self.family, self.names = family, FAMILIES[family]
@@ -139,15 +212,15 @@ class _Reader:
             )
         kind = self.config.get("position_embedding_type", "absolute")
         if kind not in (None, "absolute"):
-            raise FolderError(f"{self.config_file}: position_embedding_type {shown(str(kind))} does not run on the fast engine")
+            raise FolderError(f"{self.config_file}: position_embedding_type {quote(str(kind))} does not run on the fast engine")
         if self.config.get("is_decoder") or self.config.get("add_cross_attention"):
             raise FolderError(f"{self.config_file}: a decoder, expected an encoder")
         if backbone.max_tokens < 1:
             raise FolderError(f"{self.where}: {backbone.positions_PE.shape[0]} positions leave no room for a text")
 
-    def layer(self, number: int, width: int) -> Layer:
+    def layer(self, number: int, width: int) -> EncoderLayer:
         names, at = self.names, self.names.layer.format(number)
-        layer = Layer(
+        layer = EncoderLayer(
             query=self.linear(at + names.query),
             key=self.linear(at + names.key),
             value=self.linear(at + names.value),
@@ -198,20 +271,20 @@ class _Reader:
     def whole(self, key: str, *, default: int | None = None) -> int:
         value = self.config.get(key, default)
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 10_000:
-            raise FolderError(f"{self.config_file}: {key} is {shown(str(value))}, expected a whole number")
+            raise FolderError(f"{self.config_file}: {key} is {quote(str(value))}, expected a whole number")
         return value
 
     def small(self, key: str, *, default: float) -> float:
         found = self.config.get(key)
         value = default if found is None else found
         if not isinstance(value, int | float) or not 0 < value < 1:
-            raise FolderError(f"{self.config_file}: {key} is {shown(str(value))}, expected a small positive number")
+            raise FolderError(f"{self.config_file}: {key} is {quote(str(value))}, expected a small positive number")
         return float(value)
 
     def activation(self, key: str) -> Activation:
         name = self.config.get(key)
         if not isinstance(name, str) or name not in HIDDEN_ACTIVATIONS:
-            raise FolderError(f"{self.config_file}: activation {shown(str(name))} is unknown; known are {', '.join(HIDDEN_ACTIVATIONS)}")
+            raise FolderError(f"{self.config_file}: activation {quote(str(name))} is unknown; known are {', '.join(HIDDEN_ACTIVATIONS)}")
         return HIDDEN_ACTIVATIONS[name]
 
     def _find_prefix(self) -> str:
@@ -221,7 +294,7 @@ class _Reader:
         raise FolderError(f"{self.where}: the weights hold no word embeddings of a {self.family} encoder")
 
 
-def type_row(backbone: Backbone) -> Floats:
+def find_type_row(backbone: Backbone) -> Floats:
     """Return the embedding of segment 0, or zeros."""
     if backbone.types_E is None:
         return np.zeros(backbone.words_VE.shape[1], np.float32)

@@ -7,26 +7,110 @@ in: ids and segment numbers. Goes out: logits, (B, labels).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from munjang.engine.backbone import Backbone, read_backbone
-from munjang.engine.cache import CachedGraph, cache_key, load_graph, store_graph
-from munjang.engine.cross_folder import CrossHead, HeadNames, read_cross_head
 from munjang.engine.encoder_graph import write_activation, write_encoder
-from munjang.engine.fingerprint import fingerprint
-from munjang.engine.folder import ModelFolder
-from munjang.engine.layout import PACKED_INPUTS, PackedLayout
+from munjang.engine.folder import SETTINGS_FILE, ModelFolder, fingerprint
+from munjang.engine.jsonfile import read_object
+from munjang.engine.layout import PACKED_INPUTS, Feed, PackedLayout, pack
 from munjang.engine.linear import FloatWriter, Int8Writer, LinearWriter
-from munjang.engine.modules import TransformerModule
-from munjang.engine.onnxgraph import INT64, GraphPen
-from munjang.engine.packing import Feed, pack
-from munjang.engine.session import Session, finished_graph
-from munjang.engine.transformer import Compute
+from munjang.engine.modules import TORCH_ACTIVATIONS, Activation, TransformerModule
+from munjang.engine.onnxgraph import INT64, GraphBuilder
+from munjang.engine.session import CachedGraph, Session, finish_graph, load_graph, make_cache_key, store_graph
 from munjang.engine.weights import Weights, find_weights
-from munjang.errors import FolderError
-from munjang.types import Vectors
+from munjang.errors import FolderError, quote
+from munjang.types import Compute, Vectors
+
+
+@dataclass(frozen=True)
+class HeadNames:
+    """Where an architecture keeps its head."""
+
+    dense: str
+    activation: Activation
+    out: str
+
+
+_CLASSIFIER_TANH = HeadNames("classifier.dense", "tanh", "classifier.out_proj")
+HEADS: dict[str, HeadNames] = {
+    "BertForSequenceClassification": HeadNames("bert.pooler.dense", "tanh", "classifier"),
+    "RobertaForSequenceClassification": _CLASSIFIER_TANH,
+    "XLMRobertaForSequenceClassification": _CLASSIFIER_TANH,
+    "CamembertForSequenceClassification": _CLASSIFIER_TANH,
+    "MPNetForSequenceClassification": _CLASSIFIER_TANH,
+    "ElectraForSequenceClassification": HeadNames("classifier.dense", "gelu", "classifier.out_proj"),
+    "DistilBertForSequenceClassification": HeadNames("pre_classifier", "relu", "classifier"),
+}
+
+
+OWN_SETTINGS = "munjang"
+"""The key of config.json under which our own settings stand; other tools pass over it."""
+
+
+@dataclass(frozen=True)
+class CrossHead:
+    """A cross-encoder's head: tensor names, labels, and the activation that turns a logit into a score."""
+
+    names: HeadNames
+    labels: tuple[str, ...]
+    activation: Activation
+    share: float = 1.0
+    """How much say it asks for where it orders hits that another ranking found."""
+
+
+def read_cross_head(folder: ModelFolder) -> CrossHead:
+    """Describe the head of the cross-encoder in `folder`."""
+    base = folder.base
+    if folder.kind != "cross" or not isinstance(base, TransformerModule):
+        raise FolderError(
+            f"{folder.path}: holds a sentence encoder, which turns single texts into vectors and does not score pairs\n"
+            "  use it with `munjang encode`, `munjang similar` or SentenceEncoder.load; give a cross-encoder here"
+        )
+    architectures = base.config.get("architectures") or []
+    name = str(architectures[0]) if isinstance(architectures, list) and architectures else ""
+    if name not in HEADS:
+        raise FolderError(f"{folder.path}: architecture {quote(name)} is not a cross-encoder that runs here; known are {', '.join(HEADS)}")
+    labels = _read_labels(folder, base.config)
+    return CrossHead(HEADS[name], labels, _read_activation(folder, base.config, len(labels)), _read_rerank_share(folder, base.config))
+
+
+def _read_labels(folder: ModelFolder, config: dict[str, Any]) -> tuple[str, ...]:
+    named = config.get("id2label")
+    if isinstance(named, dict) and named:
+        try:
+            ordered = sorted((int(number), str(label)) for number, label in named.items())
+        except ValueError:
+            raise FolderError(f"{folder.path}: the keys of 'id2label' must be whole numbers") from None
+        return tuple(label for _, label in ordered)
+    count = config.get("num_labels", 2)
+    if not isinstance(count, int) or not 1 <= count <= 100_000:
+        raise FolderError(f"{folder.path}: num_labels is {quote(str(count))}, expected a positive whole number")
+    return tuple(f"LABEL_{number}" for number in range(count))
+
+
+def _read_activation(folder: ModelFolder, config: dict[str, Any], labels: int) -> Activation:
+    settings = read_object(folder.path / SETTINGS_FILE) if (folder.path / SETTINGS_FILE).is_file() else {}
+    inner = config.get("sentence_transformers")
+    name = settings.get("activation_fn") or (inner.get("activation_fn") if isinstance(inner, dict) else None)
+    name = name or config.get("sbert_ce_default_activation_function")
+    if name is None:
+        return "sigmoid" if labels == 1 else "identity"
+    if name not in TORCH_ACTIVATIONS:
+        raise FolderError(f"{folder.path}: activation {quote(str(name))} is not one that Munjang knows; no code is loaded")
+    return TORCH_ACTIVATIONS[name]
+
+
+def _read_rerank_share(folder: ModelFolder, config: dict[str, Any]) -> float:
+    own = config.get(OWN_SETTINGS)
+    share = own.get("rerank_share", 1.0) if isinstance(own, dict) else 1.0
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+        raise FolderError(f"{folder.path / 'config.json'}: rerank_share is {quote(str(share))}, expected more than 0 and at most 1")
+    return float(share)
+
 
 PairIds = tuple[Sequence[int], Sequence[int]]
 """The ids of a pair and their segment numbers."""
@@ -39,7 +123,7 @@ class CrossEngine:
 
     def __init__(self, folder: ModelFolder, *, compute: Compute = "float32", threads: int | None = None) -> None:
         self.head = read_cross_head(folder)
-        graph = _cached_graph(folder, self.head) if compute == "int8" else _score_graph(folder, self.head, compute)
+        graph = _load_graph(folder, self.head) if compute == "int8" else _write_graph(folder, self.head, compute)
         self.first_position = graph.facts["first_position"]
         self.max_tokens: int = graph.facts["max_tokens"]
         self.vocabulary_size = graph.facts["vocabulary_size"]
@@ -61,24 +145,24 @@ class CrossEngine:
         return feed
 
 
-def _cached_graph(folder: ModelFolder, head: CrossHead) -> CachedGraph:
+def _load_graph(folder: ModelFolder, head: CrossHead) -> CachedGraph:
     """Take the quantised graph from the cache, or write it and keep it."""
-    key = cache_key(fingerprint(folder), "int8", "cross")
+    key = make_cache_key(fingerprint(folder), "int8", "cross")
     graph = load_graph(key)
     if graph is None:
-        graph = _score_graph(folder, head, "int8")
+        graph = _write_graph(folder, head, "int8")
         store_graph(key, graph)
     return graph
 
 
-def _score_graph(folder: ModelFolder, head: CrossHead, compute: Compute) -> CachedGraph:
+def _write_graph(folder: ModelFolder, head: CrossHead, compute: Compute) -> CachedGraph:
     """Write the graph from token ids to logits."""
     base = folder.base
     assert isinstance(base, TransformerModule)  # what read_cross_head checked
     weights = find_weights(base.folder)
     backbone = read_backbone(base, weights)
     has_types = backbone.types_E is not None and backbone.types_E.shape[0] > 1
-    pen = GraphPen()
+    pen = GraphBuilder()
     writer: LinearWriter = FloatWriter(pen) if compute == "float32" else Int8Writer(pen)
     out = write_encoder(pen, backbone, PackedLayout(pen), writer, first_only=True, types="types" if has_types else None)
     _write_head(pen, out.hidden, head, weights, backbone, folder)
@@ -89,18 +173,18 @@ def _score_graph(folder: ModelFolder, head: CrossHead, compute: Compute) -> Cach
         "vocabulary_size": int(backbone.words_VE.shape[0]),
         "has_types": int(has_types),
     }
-    return replace(finished_graph(pen, inputs, [("logits", ["B", len(head.labels)])]), facts=facts)
+    return replace(finish_graph(pen, inputs, [("logits", ["B", len(head.labels)])]), facts=facts)
 
 
-def _write_head(pen: GraphPen, hidden: str, head: CrossHead, weights: Weights, backbone: Backbone, folder: ModelFolder) -> None:
+def _write_head(pen: GraphBuilder, hidden: str, head: CrossHead, weights: Weights, backbone: Backbone, folder: ModelFolder) -> None:
     width, names = backbone.dimension, head.names
-    raised = pen.add("Gemm", [hidden, *_linear(pen, weights, names, names.dense, (width, width), folder)])
-    scored = _linear(pen, weights, names, names.out, (len(head.labels), width), folder)
+    raised = pen.add("Gemm", [hidden, *_add_linear(pen, weights, names, names.dense, (width, width), folder)])
+    scored = _add_linear(pen, weights, names, names.out, (len(head.labels), width), folder)
     logits = pen.add("Gemm", [write_activation(pen, raised, names.activation), *scored])
     pen.name_output(logits, "logits")
 
 
-def _linear(pen: GraphPen, weights: Weights, names: HeadNames, name: str, shape: tuple[int, int], folder: ModelFolder) -> list[str]:
+def _add_linear(pen: GraphBuilder, weights: Weights, names: HeadNames, name: str, shape: tuple[int, int], folder: ModelFolder) -> list[str]:
     found = [weights.shape(f"{name}.{part}") if f"{name}.{part}" in weights else None for part in ("weight", "bias")]
     if found != [shape, shape[:1]]:
         raise FolderError(f"{folder.path}: the head's {name!r} has shapes {found}, expected {[shape, shape[:1]]}")

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from munjang.engine.backbone import Backbone, Layer, Linear, Norm, type_row
-from munjang.engine.layout import Layout
-from munjang.engine.linear import LinearWriter, Prepared
+from munjang.engine.backbone import Backbone, EncoderLayer, Linear, Norm, find_type_row
+from munjang.engine.layout import TokenLayout
+from munjang.engine.linear import LinearWriter, PreparedLinear
 from munjang.engine.modules import Activation
-from munjang.engine.onnxgraph import MICROSOFT, GraphPen
+from munjang.engine.onnxgraph import MICROSOFT, GraphBuilder
 from munjang.types import Floats
 
 MPNET_MAX_DISTANCE = 128
@@ -34,9 +34,9 @@ class EncoderOutput:
 
 
 def write_encoder(
-    pen: GraphPen,
+    pen: GraphBuilder,
     backbone: Backbone,
-    layout: Layout,
+    layout: TokenLayout,
     writer: LinearWriter,
     *,
     first_only: bool = False,
@@ -45,40 +45,47 @@ def write_encoder(
 ) -> EncoderOutput:
     """Write the whole encoder; `types` names the input of segment numbers, if there is one."""
     if backbone.relative_bias is not None:
-        layout.set_relative_bias(_mpnet_table(backbone.relative_bias, backbone.max_tokens))
-    shift = _float64(backbone.layers[0].attention_out.b)
+        layout.set_relative_bias(_expand_mpnet_table(backbone.relative_bias, backbone.max_tokens))
+    shift = _to_float64(backbone.layers[0].attention_out.b)
     x = _embed(pen, backbone, layout, writer, shift, types)
-    kept = [_unshifted(pen, x, shift)] if keep_layers else []
+    kept = [_remove_shift(pen, x, shift)] if keep_layers else []
     for number, layer in enumerate(backbone.layers):
         last = number + 1 == len(backbone.layers)
-        following = np.zeros(1) if last else _float64(backbone.layers[number + 1].attention_out.b)
+        following = np.zeros(1) if last else _to_float64(backbone.layers[number + 1].attention_out.b)
         step = _LayerWriter(pen, layout, writer, layer, f"layer{number}", backbone.heads, backbone.activation)
         x = step.write(x, shift=shift, following=following, first_only=first_only and last)
         shift = following
         if keep_layers:
-            kept.append(_unshifted(pen, x, shift))
+            kept.append(_remove_shift(pen, x, shift))
     return EncoderOutput(x, tuple(kept))
 
 
-def _embed(pen: GraphPen, backbone: Backbone, layout: Layout, writer: LinearWriter, shift: Floats, types: str | None) -> str:
+def _embed(pen: GraphBuilder, backbone: Backbone, layout: TokenLayout, writer: LinearWriter, shift: Floats, types: str | None) -> str:
     """Sum token, position and segment embeddings, normalise, and project where the family does."""
-    positions = backbone.positions_PE if types else backbone.positions_PE + type_row(backbone)
+    positions = backbone.positions_PE if types else backbone.positions_PE + find_type_row(backbone)
     words = pen.add("Gather", [pen.array("words", backbone.words_VE), layout.ids])
     x = pen.add("Add", [words, pen.add("Gather", [pen.array("positions_and_type", positions), layout.positions])])
     if types and backbone.types_E is not None:
         x = pen.add("Add", [x, pen.add("Gather", [pen.array("segments", backbone.types_E), types])])
     if backbone.projection is None:
-        return _norm(pen, x, backbone.embedding_norm, "embedding_norm", shift)
-    normed = _norm(pen, x, backbone.embedding_norm, "embedding_norm", np.zeros(1))
+        return _write_norm(pen, x, backbone.embedding_norm, "embedding_norm", shift)
+    normed = _write_norm(pen, x, backbone.embedding_norm, "embedding_norm", np.zeros(1))
     projection = backbone.projection
-    return writer.apply(writer.prepare(normed), projection.w, "projection", bias=_float64(projection.b) + shift)
+    return writer.apply(writer.prepare(normed), projection.w, "projection", bias=_to_float64(projection.b) + shift)
 
 
 class _LayerWriter:
     """Writes one transformer layer."""
 
     def __init__(
-        self, pen: GraphPen, layout: Layout, writer: LinearWriter, layer: Layer, name: str, heads: int, activation: Activation
+        self,
+        pen: GraphBuilder,
+        layout: TokenLayout,
+        writer: LinearWriter,
+        layer: EncoderLayer,
+        name: str,
+        heads: int,
+        activation: Activation,
     ) -> None:
         self.pen, self.layout, self.writer = pen, layout, writer
         self.layer, self.name, self.heads, self.activation = layer, name, heads, activation
@@ -95,13 +102,13 @@ class _LayerWriter:
         width = layer.query.w.shape[0]
         context = self.layout.attend(query, key, value, heads=self.heads, width=width, first_only=first_only)
         summed = writer.apply(writer.prepare(context), layer.attention_out.w, f"{self.name}.attention_out", add=x)
-        inner_shift = _float64(layer.down.b)
-        x = _norm(self.pen, summed, layer.attention_norm, f"{self.name}.attention_norm", inner_shift)
+        inner_shift = _to_float64(layer.down.b)
+        x = _write_norm(self.pen, summed, layer.attention_norm, f"{self.name}.attention_norm", inner_shift)
         raised = self._raise(x, inner_shift)
         summed = writer.apply(writer.prepare(raised, after=self.activation), layer.down.w, f"{self.name}.down", add=x)
-        return _norm(self.pen, summed, layer.out_norm, f"{self.name}.out_norm", following)
+        return _write_norm(self.pen, summed, layer.out_norm, f"{self.name}.out_norm", following)
 
-    def _read(self, x: Prepared, linear: Linear, part: str, shift: Floats) -> str:
+    def _read(self, x: PreparedLinear, linear: Linear, part: str, shift: Floats) -> str:
         return self.writer.apply(x, linear.w, f"{self.name}.{part}", bias=self._corrected(linear, shift))
 
     def _raise(self, x: str, shift: Floats) -> str:
@@ -113,10 +120,10 @@ class _LayerWriter:
         return write_activation(self.pen, self.writer.apply(ready, self.layer.up.w, name, bias=bias), self.activation)
 
     def _corrected(self, linear: Linear, shift: Floats) -> Floats:
-        return _float64(linear.b) - shift @ self.writer.effective(linear.w)
+        return _to_float64(linear.b) - shift @ self.writer.effective(linear.w)
 
 
-def write_activation(pen: GraphPen, x: str, activation: Activation) -> str:
+def write_activation(pen: GraphBuilder, x: str, activation: Activation) -> str:
     """Write one activation function."""
     if activation == "identity":
         return x
@@ -125,21 +132,21 @@ def write_activation(pen: GraphPen, x: str, activation: Activation) -> str:
     return pen.add({"tanh": "Tanh", "relu": "Relu", "sigmoid": "Sigmoid"}[activation], [x])
 
 
-def _norm(pen: GraphPen, x: str, norm: Norm, name: str, shift: Floats) -> str:
+def _write_norm(pen: GraphBuilder, x: str, norm: Norm, name: str, shift: Floats) -> str:
     weight = pen.array(f"{name}.weight", norm.w)
-    bias = pen.array(f"{name}.bias", (_float64(norm.b) + shift).astype(np.float32))
+    bias = pen.array(f"{name}.bias", (_to_float64(norm.b) + shift).astype(np.float32))
     return pen.add("LayerNormalization", [x, weight, bias], axis=-1, epsilon=norm.epsilon)
 
 
-def _unshifted(pen: GraphPen, x: str, shift: Floats) -> str:
+def _remove_shift(pen: GraphBuilder, x: str, shift: Floats) -> str:
     return pen.add("Sub", [x, pen.constant(np.broadcast_to(shift, shift.shape), np.float32)])
 
 
-def _float64(array: Floats) -> Floats:
+def _to_float64(array: Floats) -> Floats:
     return array.astype(np.float64)
 
 
-def _mpnet_table(bias_BN: Floats, longest: int) -> Floats:
+def _expand_mpnet_table(bias_BN: Floats, longest: int) -> Floats:
     """Return MPNet's bias for every distance key − query from −(longest−1) to longest−1."""
     distance = np.arange(-(longest - 1), longest)
     half = bias_BN.shape[0] // 2

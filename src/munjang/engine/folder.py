@@ -6,17 +6,48 @@ path is checked to stay inside the folder, and nothing that a folder says can ma
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from munjang.engine.jsonfile import read_json, read_object
-from munjang.engine.modules import Module, Pooling, PoolingModule, StaticModule, TransformerModule, check_pooling
-from munjang.engine.read_module import MODULES_FILE, is_size, read_module, refuse_remote_code, transformer_settings
-from munjang.errors import FolderError, UsageError, shown
-from munjang.types import Metric
+from munjang.engine.modules import Module, PoolingModule, StaticModule, TransformerModule, check_pooling
+from munjang.engine.read_module import MODULES_FILE, is_size, read_module, read_transformer_settings, refuse_remote_code
+from munjang.errors import FolderError, UsageError, quote
+from munjang.types import Metric, Pooling
 from munjang.wording import brief_repr
+
+COUNTED_SUFFIXES = (".safetensors", ".model")
+COUNTED_NAMES = (
+    "tokenizer.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "config.json",
+    "modules.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+)
+BLOCK = 1 << 20
+
+
+def fingerprint(folder: ModelFolder, *, settings: str = "") -> str:
+    """Return 32 hexadecimal digits; `settings` is whatever else decides a vector (compute type, longest text …)."""
+    digest = hashlib.sha256(settings.encode())
+    for file in _list_hashed_files(folder.path):
+        digest.update(str(file.relative_to(folder.path)).encode() + b"\0")
+        with file.open("rb") as handle:
+            while block := handle.read(BLOCK):
+                digest.update(block)
+    return digest.hexdigest()[:32]
+
+
+def _list_hashed_files(path: Path) -> list[Path]:
+    files = (file for depth in ("*", "*/*") for file in path.glob(depth) if file.is_file())
+    return sorted(file for file in files if file.suffix in COUNTED_SUFFIXES or file.name in COUNTED_NAMES)
+
 
 SETTINGS_FILE = "config_sentence_transformers.json"
 
@@ -59,7 +90,7 @@ def read_folder(path: Path, *, pooling: Pooling | None = None) -> ModelFolder:
         raise FolderError(f"{path}: is a file, expected a model folder")
     folder = _read_modules(path) if (path / MODULES_FILE).is_file() else _read_plain(path, pooling)
     if pooling is not None and (path / MODULES_FILE).is_file() and folder.kind == "sentence":
-        folder = _with_pooling(folder, pooling)
+        folder = _replace_pooling(folder, pooling)
     return folder
 
 
@@ -72,7 +103,7 @@ def require_sentence_encoder(folder: ModelFolder) -> None:
         )
 
 
-def _with_pooling(folder: ModelFolder, pooling: Pooling) -> ModelFolder:
+def _replace_pooling(folder: ModelFolder, pooling: Pooling) -> ModelFolder:
     if not any(isinstance(module, PoolingModule) for module in folder.modules):
         raise UsageError(f"{folder.path}: has no pooling to replace by {pooling!r}")
     return replace(folder, modules=tuple(replace(m, modes=(pooling,)) if isinstance(m, PoolingModule) else m for m in folder.modules))
@@ -87,7 +118,7 @@ def _read_modules(path: Path) -> ModelFolder:
     if not modules or not isinstance(modules[0], TransformerModule | StaticModule):
         raise FolderError(f"{path / MODULES_FILE}: the first module must be a Transformer or a StaticEmbedding")
     kind: Literal["sentence", "cross"] = "sentence"
-    if settings.get("model_type") == "CrossEncoder" or _task(modules[0]) == "sequence-classification":
+    if settings.get("model_type") == "CrossEncoder" or _read_task(modules[0]) == "sequence-classification":
         kind = "cross"
     else:
         _check_order(path / MODULES_FILE, modules)
@@ -97,10 +128,10 @@ def _read_modules(path: Path) -> ModelFolder:
         kind=kind,
         modules=tuple(modules),
         max_length=first.max_length if isinstance(first, TransformerModule) else None,
-        prompts=_prompts(path, settings),
-        default_prompt=_default_prompt(path, settings),
-        similarity=_similarity(path, settings),
-        truncate_dimension=_truncate_dimension(path, settings),
+        prompts=_read_prompts(path, settings),
+        default_prompt=_read_default_prompt(path, settings),
+        similarity=_read_similarity(path, settings),
+        truncate_dimension=_read_truncate_dimension(path, settings),
     )
 
 
@@ -136,37 +167,37 @@ def _read_settings(path: Path) -> dict[str, Any]:
     return read_object(path / SETTINGS_FILE) if (path / SETTINGS_FILE).is_file() else {}
 
 
-def _task(module: Module) -> str | None:
+def _read_task(module: Module) -> str | None:
     if isinstance(module, TransformerModule):
-        return transformer_settings(module.folder).get("transformer_task")
+        return read_transformer_settings(module.folder).get("transformer_task")
     return None
 
 
-def _prompts(path: Path, settings: dict[str, Any]) -> dict[str, str]:
+def _read_prompts(path: Path, settings: dict[str, Any]) -> dict[str, str]:
     prompts = settings.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(text, str) for text in prompts.values()):
         raise FolderError(f"{path / SETTINGS_FILE}: 'prompts' must be a table of strings")
     return dict(prompts)
 
 
-def _similarity(path: Path, settings: dict[str, Any]) -> Metric:
+def _read_similarity(path: Path, settings: dict[str, Any]) -> Metric:
     name = settings.get("similarity_fn_name") or "cosine"
     for metric in get_args(Metric):
         if name == metric:
             known: Metric = metric
             return known
-    raise FolderError(f"{path / SETTINGS_FILE}: similarity_fn_name {shown(str(name))} is not cosine, dot, euclidean or manhattan")
+    raise FolderError(f"{path / SETTINGS_FILE}: similarity_fn_name {quote(str(name))} is not cosine, dot, euclidean or manhattan")
 
 
-def _default_prompt(path: Path, settings: dict[str, Any]) -> str | None:
+def _read_default_prompt(path: Path, settings: dict[str, Any]) -> str | None:
     name = settings.get("default_prompt_name")
     if name is not None and not isinstance(name, str):
         raise FolderError(f"{path / SETTINGS_FILE}: 'default_prompt_name' must be a string")
     return name
 
 
-def _truncate_dimension(path: Path, settings: dict[str, Any]) -> int | None:
+def _read_truncate_dimension(path: Path, settings: dict[str, Any]) -> int | None:
     dimension = settings.get("truncate_dim")
     if dimension is not None and not is_size(dimension):
-        raise FolderError(f"{path / SETTINGS_FILE}: 'truncate_dim' is {shown(str(dimension))}, expected a positive whole number")
+        raise FolderError(f"{path / SETTINGS_FILE}: 'truncate_dim' is {quote(str(dimension))}, expected a positive whole number")
     return dimension

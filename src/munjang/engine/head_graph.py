@@ -12,17 +12,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from munjang.engine.encoder_graph import write_activation
-from munjang.engine.layout import Layout
-from munjang.engine.modules import DenseModule, LayerNormModule, Module, NormalizeModule, Pooling, PoolingModule
-from munjang.engine.onnxgraph import BOOL, FLOAT, GraphPen
+from munjang.engine.layout import TokenLayout
+from munjang.engine.modules import DenseModule, LayerNormModule, Module, NormalizeModule, PoolingModule
+from munjang.engine.onnxgraph import BOOL, FLOAT, GraphBuilder
 from munjang.engine.weights import find_weights
 from munjang.errors import FolderError
+from munjang.types import Pooling
 
 VERY_NEGATIVE = -1e9
 LAYER_NORM_EPSILON = 1e-5
 
 
-def first_only(modules: Sequence[Module]) -> bool:
+def reads_first_only(modules: Sequence[Module]) -> bool:
     """Tell whether the modules read nothing but each text's first token; the first after a prompt is not that one."""
     return any(isinstance(module, PoolingModule) and _is_first_token(module) for module in modules)
 
@@ -31,7 +32,7 @@ def _is_first_token(module: PoolingModule) -> bool:
     return module.modes == ("cls",) and module.include_prompt
 
 
-def head_width(modules: Sequence[Module], width: int) -> int:
+def compute_head_width(modules: Sequence[Module], width: int) -> int:
     """Return the width of the final vector, given the token vectors'."""
     for module in modules:
         if isinstance(module, PoolingModule):
@@ -41,7 +42,7 @@ def head_width(modules: Sequence[Module], width: int) -> int:
     return width
 
 
-def write_head(pen: GraphPen, hidden: str, layout: Layout | None, modules: Sequence[Module], width: int) -> str:
+def write_head(pen: GraphBuilder, hidden: str, layout: TokenLayout | None, modules: Sequence[Module], width: int) -> str:
     """Write the modules after the encoder, whose token vectors have `width` numbers; return the output.
 
     Without a layout, `hidden` is pooled already.
@@ -51,21 +52,21 @@ def write_head(pen: GraphPen, hidden: str, layout: Layout | None, modules: Seque
         if isinstance(module, PoolingModule) and layout is not None:
             x = _write_pooling(pen, hidden, layout, module)
         elif isinstance(module, DenseModule):
-            x = _write_dense(pen, x, module, f"dense{number}", head_width(modules[:number], width))
+            x = _write_dense(pen, x, module, f"dense{number}", compute_head_width(modules[:number], width))
         elif isinstance(module, LayerNormModule):
-            x = _write_layer_norm(pen, x, module, f"norm{number}", head_width(modules[:number], width))
+            x = _write_layer_norm(pen, x, module, f"norm{number}", compute_head_width(modules[:number], width))
         elif isinstance(module, NormalizeModule):
             x = write_normalize(pen, x)
     return x
 
 
-def write_normalize(pen: GraphPen, x: str) -> str:
+def write_normalize(pen: GraphBuilder, x: str) -> str:
     """Scale rows to length one; a zero row stays zero."""
     length = pen.add("ReduceL2", [x, pen.constant([-1])], keepdims=1)
     return pen.add("Div", [x, pen.add("Max", [length, pen.constant([1e-12], np.float32)])])
 
 
-def _write_pooling(pen: GraphPen, hidden: str, layout: Layout, module: PoolingModule) -> str:
+def _write_pooling(pen: GraphBuilder, hidden: str, layout: TokenLayout, module: PoolingModule) -> str:
     if _is_first_token(module):
         return hidden  # the encoder gave the first tokens only
     pool = _PoolingWriter(pen, hidden, layout)
@@ -76,7 +77,7 @@ def _write_pooling(pen: GraphPen, hidden: str, layout: Layout, module: PoolingMo
 class _PoolingWriter:
     """Writes poolings of one hidden state; what they share is written once."""
 
-    def __init__(self, pen: GraphPen, hidden: str, layout: Layout) -> None:
+    def __init__(self, pen: GraphBuilder, hidden: str, layout: TokenLayout) -> None:
         self.pen, self.layout, self.hidden = pen, layout, hidden
         self.grid_BSD = pen.add("Gather", [hidden, layout.slots])
         self.mask_BS1 = pen.add("Unsqueeze", [layout.pool_mask, pen.constant([-1])])
@@ -127,7 +128,7 @@ class _PoolingWriter:
         return self.pen.add("ReduceMax", [self.mask_BS1, self.pen.constant([1])], keepdims=0)
 
 
-def _write_dense(pen: GraphPen, x: str, module: DenseModule, name: str, width: int) -> str:
+def _write_dense(pen: GraphBuilder, x: str, module: DenseModule, name: str, width: int) -> str:
     weights = find_weights(module.folder)
     expected = (module.out_features, module.in_features)
     if "linear.weight" not in weights or weights.shape("linear.weight") != expected or module.in_features != width:
@@ -147,7 +148,7 @@ def _write_dense(pen: GraphPen, x: str, module: DenseModule, name: str, width: i
     return pen.add("Add", [y, x])
 
 
-def _write_layer_norm(pen: GraphPen, x: str, module: LayerNormModule, name: str, width: int) -> str:
+def _write_layer_norm(pen: GraphBuilder, x: str, module: LayerNormModule, name: str, width: int) -> str:
     weights = find_weights(module.folder)
     if any(part not in weights or weights.shape(part) != (width,) for part in ("norm.weight", "norm.bias")):
         raise FolderError(f"{module.folder}: expected norm.weight and norm.bias of shape ({width},)")

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from munjang.errors import FolderError, shown
+from munjang.errors import FolderError, quote
 from munjang.limits import LIMITS, Limits
 
 _LONGEST_NAME, _LONGEST_PATH = 255, 1_000
@@ -38,19 +38,19 @@ def read_json(path: Path, *, limits: Limits = LIMITS) -> Any:
     if len(raw) > limits.max_config_bytes:
         raise FolderError(f"{path}: larger than {limits.max_config_bytes:,} bytes, too large for a configuration file")
     try:
-        return json.loads(raw.decode("utf-8"), object_pairs_hook=_no_key_twice)
+        return json.loads(raw.decode("utf-8"), object_pairs_hook=_refuse_key_twice)
     except (UnicodeDecodeError, ValueError, RecursionError) as error:
         raise FolderError(f"{path}: not readable as JSON ({error})") from None
 
 
-def inside(folder: Path, relative: str) -> Path:
+def resolve_inside(folder: Path, relative: str) -> Path:
     """Return `folder/relative`, refusing a path that leaves the folder."""
     target = folder / relative
     parts = Path(relative).parts
     if len(relative) > _LONGEST_PATH or not all(is_file_name(part) for part in parts):
-        raise FolderError(f"{folder}: module path {shown(relative)} is no path on any disk")
+        raise FolderError(f"{folder}: module path {quote(relative)} is no path on any disk")
     if Path(relative).is_absolute() or ".." in parts or not target.resolve().is_relative_to(folder.resolve()):
-        raise FolderError(f"{folder}: module path {shown(relative)} leaves the model folder, which is refused")
+        raise FolderError(f"{folder}: module path {quote(relative)} leaves the model folder, which is refused")
     return target
 
 
@@ -66,7 +66,7 @@ def is_file_name(name: str) -> bool:
         return False
 
 
-def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a key stands twice in one object")

@@ -12,12 +12,64 @@ Shapes: T tokens in all, B texts, S the longest text, N heads, D width.
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, Protocol
 
 import numpy as np
 
-from munjang.engine.onnxgraph import BOOL, FLOAT, INT32, INT64, MICROSOFT, GraphPen, Input
+from munjang.engine.onnxgraph import BOOL, FLOAT, INT32, INT64, MICROSOFT, GraphBuilder, Input
 from munjang.types import Floats
+
+Feed = dict[str, np.ndarray[Any, Any]]
+
+
+def pack(ids: Sequence[Sequence[int]], *, first_position: int, hidden_prefix: int = 0) -> Feed:
+    """Return the engine's inputs for these texts; the first `hidden_prefix` places of each text do not count in pooling.
+
+    >>> feed = pack([[5, 6, 7], [8]], first_position=0)
+    >>> feed["ids"].tolist(), feed["slots"].tolist(), bool(feed["padded"])
+    ([5, 6, 7, 8], [[0, 1, 2], [3, 0, 0]], True)
+    """
+    lengths_B = np.fromiter((len(one) for one in ids), np.int64, len(ids))
+    total, longest = int(lengths_B.sum()), int(lengths_B.max())
+    ids_T = np.fromiter(chain.from_iterable(ids), np.int64, total)
+    if int(lengths_B.min()) == longest:
+        return _pack_equal(ids_T, len(ids), longest, first_position, hidden_prefix)
+    starts_B = np.cumsum(lengths_B) - lengths_B
+    places_S = np.arange(longest)
+    mask_BS = places_S < lengths_B[:, None]
+    slots_BS = np.where(mask_BS, starts_B[:, None] + places_S, 0)
+    grid_positions_BS = np.broadcast_to(places_S, mask_BS.shape)
+    return {
+        "ids": ids_T,
+        "positions": grid_positions_BS[mask_BS] + first_position,
+        "slots": slots_BS,
+        "rows": np.flatnonzero(mask_BS),
+        "mask": mask_BS.astype(np.int32),
+        "pool_mask": _make_pool_mask(mask_BS, hidden_prefix),
+        "padded": np.array(True),
+    }
+
+
+def _pack_equal(ids_T: np.ndarray[Any, Any], texts: int, length: int, first_position: int, hidden_prefix: int) -> Feed:
+    mask_BS = np.ones((texts, length), np.int32)
+    return {
+        "ids": ids_T,
+        "positions": np.tile(np.arange(first_position, first_position + length), texts),
+        "slots": np.arange(texts * length).reshape(texts, length),
+        "rows": np.zeros(1, np.int64),
+        "mask": mask_BS,
+        "pool_mask": _make_pool_mask(mask_BS, hidden_prefix),
+        "padded": np.array(False),
+    }
+
+
+def _make_pool_mask(mask_BS: np.ndarray[Any, Any], hidden_prefix: int) -> np.ndarray[Any, Any]:
+    pooled_BS = mask_BS.astype(np.float32)
+    pooled_BS[:, :hidden_prefix] = 0
+    return pooled_BS
+
 
 PACKED_INPUTS: tuple[Input, ...] = (
     ("ids", INT64, ["T"]),
@@ -34,7 +86,7 @@ pooling."""
 PADDED_INPUTS: tuple[Input, ...] = (("input_ids", INT64, ["batch", "tokens"]), ("attention_mask", INT64, ["batch", "tokens"]))
 
 
-class Layout(Protocol):
+class TokenLayout(Protocol):
     """Where a batch's tokens lie."""
 
     ids: str
@@ -58,7 +110,7 @@ class Layout(Protocol):
 class PackedLayout:
     """No padding rows; attention through onnxruntime's MultiHeadAttention."""
 
-    def __init__(self, pen: GraphPen) -> None:
+    def __init__(self, pen: GraphBuilder) -> None:
         self.pen = pen
         self.ids, self.positions, self.slots, self.pool_mask = "ids", "positions", "slots", "pool_mask"
         self._grid = pen.add("Shape", ["slots"])
@@ -70,7 +122,7 @@ class PackedLayout:
 
     def set_relative_bias(self, table_RN: Floats) -> None:
         """Build the (1, N, S, S) bias once for all layers."""
-        self._bias = _relative_bias(self.pen, self._longest(), table_RN)
+        self._bias = _add_relative_bias(self.pen, self._longest(), table_RN)
 
     def attend(self, q: str, k: str, v: str, *, heads: int, width: int, first_only: bool) -> str:
         """Write both ways of attending, chosen at run time by `padded`."""
@@ -83,17 +135,17 @@ class PackedLayout:
         branches = {"then_branch": unequal.subgraph("unequal", mixed), "else_branch": equal.subgraph("equal", same)}
         return self.pen.add("If", ["padded"], **branches)
 
-    def _attend_equal(self, pen: GraphPen, q: str, k: str, v: str, heads: int, width: int, bias: str, first_only: bool) -> str:
+    def _attend_equal(self, pen: GraphBuilder, q: str, k: str, v: str, heads: int, width: int, bias: str, first_only: bool) -> str:
         grid = pen.add("Concat", [self._grid, pen.constant([width])], axis=0)
         query_grid = pen.constant([-1, 1, width]) if first_only else grid
         query, key, value = (pen.add("Reshape", [x, shape]) for x, shape in ((q, query_grid), (k, grid), (v, grid)))
-        out = pen.add("MultiHeadAttention", _trimmed(query, key, value, "", "", bias), domain=MICROSOFT, num_heads=heads)
+        out = pen.add("MultiHeadAttention", _trim(query, key, value, "", "", bias), domain=MICROSOFT, num_heads=heads)
         return pen.add("Reshape", [out, pen.constant([-1, width])])
 
-    def _attend_unequal(self, pen: GraphPen, q: str, k: str, v: str, heads: int, width: int, bias: str, first_only: bool) -> str:
+    def _attend_unequal(self, pen: GraphBuilder, q: str, k: str, v: str, heads: int, width: int, bias: str, first_only: bool) -> str:
         query = pen.add("Reshape", [q, pen.constant([-1, 1, width])]) if first_only else pen.add("Gather", [q, self.slots])
         key, value = pen.add("Gather", [k, self.slots]), pen.add("Gather", [v, self.slots])
-        out = pen.add("MultiHeadAttention", _trimmed(query, key, value, "", "mask", bias), domain=MICROSOFT, num_heads=heads)
+        out = pen.add("MultiHeadAttention", _trim(query, key, value, "", "mask", bias), domain=MICROSOFT, num_heads=heads)
         flat = pen.add("Reshape", [out, pen.constant([-1, width])])
         return flat if first_only else pen.add("Gather", [flat, "rows"])
 
@@ -104,7 +156,7 @@ class PackedLayout:
 class PaddedLayout:
     """The batch as it comes from any tokenizer, padded on the right; standard operators only."""
 
-    def __init__(self, pen: GraphPen, *, first_position: int) -> None:
+    def __init__(self, pen: GraphBuilder, *, first_position: int) -> None:
         self.pen = pen
         self._grid = pen.add("Shape", ["input_ids"])
         self._longest = pen.add("Gather", [self._grid, pen.constant(1)])
@@ -124,7 +176,7 @@ class PaddedLayout:
 
     def set_relative_bias(self, table_RN: Floats) -> None:
         """Add the relative bias to the padding's."""
-        bias = _relative_bias(self.pen, self._longest, table_RN)
+        bias = _add_relative_bias(self.pen, self._longest, table_RN)
         first = self.pen.add("Slice", [bias, self.pen.constant([0]), self.pen.constant([1]), self.pen.constant([2])])
         self._first_bias = self.pen.add("Add", [self._score_bias, first])
         self._score_bias = self.pen.add("Add", [self._score_bias, bias])
@@ -147,7 +199,7 @@ class PaddedLayout:
         return pen.add("Transpose", [pen.add("Reshape", [x, shape])], perm=[0, 2, 3, 1] if transposed else [0, 2, 1, 3])
 
 
-def _relative_bias(pen: GraphPen, longest: str, table_RN: Floats) -> str:
+def _add_relative_bias(pen: GraphBuilder, longest: str, table_RN: Floats) -> str:
     """Write the (1, N, S, S) bias of a relative position table."""
     places = pen.add("Range", [pen.constant(0), longest, pen.constant(1)])
     keys, queries = pen.add("Unsqueeze", [places, pen.constant([0])]), pen.add("Unsqueeze", [places, pen.constant([1])])
@@ -156,7 +208,7 @@ def _relative_bias(pen: GraphPen, longest: str, table_RN: Floats) -> str:
     return pen.add("Unsqueeze", [pen.add("Transpose", [bias_SSN], perm=[2, 0, 1]), pen.constant([0])])
 
 
-def _trimmed(*inputs: str) -> list[str]:
+def _trim(*inputs: str) -> list[str]:
     """Drop left-out inputs at the end, where ONNX wants them absent rather than empty."""
     kept = list(inputs)
     while kept and not kept[-1]:

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from munjang.engine.modules import Activation
-from munjang.engine.onnxgraph import MICROSOFT, GraphPen
+from munjang.engine.onnxgraph import MICROSOFT, GraphBuilder
 from munjang.types import Floats
 
 WEIGHT_STEPS = 64
@@ -24,7 +24,7 @@ LOWEST = {"gelu": 0.17, "gelu_tanh": 0.1701, "relu": SMALLEST_SCALE}
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedLinear:
     """An input made ready: its name, and in int8 the scale of each row."""
 
     name: str
@@ -34,11 +34,11 @@ class Prepared:
 class LinearWriter(Protocol):
     """Writes linear layers into a graph."""
 
-    def prepare(self, x: str, *, after: Activation | None = None) -> Prepared:
+    def prepare(self, x: str, *, after: Activation | None = None) -> PreparedLinear:
         """Make `x` (rows, in) ready; `after` is the activation it came out of, if any."""
         ...
 
-    def apply(self, x: Prepared, w: Floats, name: str, *, bias: Floats | None = None, add: str | None = None) -> str:
+    def apply(self, x: PreparedLinear, w: Floats, name: str, *, bias: Floats | None = None, add: str | None = None) -> str:
         """Write x @ w + bias, or x @ w + add, and return the output."""
         ...
 
@@ -50,14 +50,14 @@ class LinearWriter(Protocol):
 class FloatWriter:
     """Linear layers in float32; bias or residual goes into the same matrix product."""
 
-    def __init__(self, pen: GraphPen) -> None:
+    def __init__(self, pen: GraphBuilder) -> None:
         self.pen = pen
 
-    def prepare(self, x: str, *, after: Activation | None = None) -> Prepared:  # noqa: ARG002 (one signature for all writers)
+    def prepare(self, x: str, *, after: Activation | None = None) -> PreparedLinear:  # noqa: ARG002 (one signature for all writers)
         """Return `x` as it is."""
-        return Prepared(x)
+        return PreparedLinear(x)
 
-    def apply(self, x: Prepared, w: Floats, name: str, *, bias: Floats | None = None, add: str | None = None) -> str:
+    def apply(self, x: PreparedLinear, w: Floats, name: str, *, bias: Floats | None = None, add: str | None = None) -> str:
         """Write one Gemm."""
         inputs = [x.name, self.pen.array(f"{name}.weight", w.astype(np.float32))]
         if add is not None:
@@ -74,10 +74,10 @@ class FloatWriter:
 class Int8Writer:
     """Linear layers with int8 weights per column and uint8 inputs per row."""
 
-    def __init__(self, pen: GraphPen) -> None:
+    def __init__(self, pen: GraphBuilder) -> None:
         self.pen = pen
 
-    def prepare(self, x: str, *, after: Activation | None = None) -> Prepared:
+    def prepare(self, x: str, *, after: Activation | None = None) -> PreparedLinear:
         """Quantise each row of `x` by its own largest value."""
         pen = self.pen
         last_axis = pen.constant([-1])
@@ -88,12 +88,12 @@ class Int8Writer:
             lowest = pen.add("Neg", [pen.add("ReduceMin", [x, last_axis], keepdims=1)])
         scale = pen.add("Max", [largest, lowest, pen.constant([SMALLEST_SCALE], np.float32)])
         steps, middle = self._steps()
-        return Prepared(pen.add("QuantizeLinear", [pen.add("Div", [x, scale]), steps, middle]), scale)
+        return PreparedLinear(pen.add("QuantizeLinear", [pen.add("Div", [x, scale]), steps, middle]), scale)
 
-    def apply(self, x: Prepared, w: Floats, name: str, *, bias: Floats | None = None, add: str | None = None) -> str:
+    def apply(self, x: PreparedLinear, w: Floats, name: str, *, bias: Floats | None = None, add: str | None = None) -> str:
         """Write an integer product, scaled back per row and column."""
         pen = self.pen
-        columns, scales = _quantized(w)
+        columns, scales = _quantize(w)
         steps, middle = self._steps()
         weights = [pen.array(f"{name}.weight", columns), steps, pen.array(f"{name}.scale", scales), middle]
         zeros = pen.constant(np.zeros(len(scales)), np.int8)
@@ -105,13 +105,13 @@ class Int8Writer:
 
     def effective(self, w: Floats) -> Floats:
         """Return the weights after rounding."""
-        columns, scales = _quantized(w)
+        columns, scales = _quantize(w)
         return columns.astype(np.float64) * scales.astype(np.float64)
 
     def _steps(self) -> tuple[str, str]:
         return self.pen.constant(1 / ACTIVATION_STEPS, np.float32), self.pen.constant(128, np.uint8)
 
 
-def _quantized(w: Floats) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.int8]], Floats]:
+def _quantize(w: Floats) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.int8]], Floats]:
     scales = np.maximum(np.abs(w).max(axis=0) / WEIGHT_STEPS, SMALLEST_SCALE).astype(np.float32)
     return np.rint(w / scales).astype(np.int8), scales

@@ -8,19 +8,42 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
-from munjang.errors import UsageError, shown
+from munjang.errors import UsageError, quote
+from munjang.types import Pooling
 
-Pooling: TypeAlias = Literal["cls", "max", "mean", "mean_sqrt_len", "weightedmean", "lasttoken"]
-POOLINGS: tuple[Pooling, ...] = ("cls", "max", "mean", "mean_sqrt_len", "weightedmean", "lasttoken")
+HIDDEN_ACTIVATIONS: dict[str, Activation] = {
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "relu": "relu",
+    "tanh": "tanh",
+}
+"""`hidden_act` of a config.json."""
+
+TORCH_ACTIVATIONS: dict[str, Activation] = {
+    "torch.nn.modules.activation.Tanh": "tanh",
+    "torch.nn.modules.activation.GELU": "gelu",
+    "torch.nn.modules.activation.ReLU": "relu",
+    "torch.nn.modules.activation.Sigmoid": "sigmoid",
+    "torch.nn.modules.linear.Identity": "identity",
+}
+"""`activation_function` of a Dense module, `activation_fn` of a cross-encoder: names to recognise, never to import."""
+
+TORCH_NAMES: dict[Activation, str] = {activation: name for name, activation in TORCH_ACTIVATIONS.items()}
+"""The name under which each activation is saved."""
+
+
+POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 """In the order in which several are concatenated."""
 
 
 def check_pooling(pooling: str) -> None:
     """Refuse a pooling that there is not."""
     if pooling not in POOLINGS:
-        raise UsageError(f"pooling={shown(str(pooling))}, expected one of {', '.join(POOLINGS)}")
+        raise UsageError(f"pooling={quote(str(pooling))}, expected one of {', '.join(POOLINGS)}")
 
 
 Activation: TypeAlias = Literal["identity", "tanh", "gelu", "gelu_tanh", "relu", "sigmoid"]

@@ -28,7 +28,7 @@ Input: TypeAlias = tuple[str, int, list[Any]]
 """A graph input: its name, element type and shape."""
 
 
-class GraphPen:
+class GraphBuilder:
     """Collects nodes and initialisers, and turns them into a model."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class GraphPen:
         self._count += 1
         return f"{stem}_{self._count}"
 
-    def branch(self) -> GraphPen:
+    def branch(self) -> GraphBuilder:
         """Return a pen for a sub-graph of an If node; it shares names and constants with this one."""
         return _Branch(self)
 
@@ -85,7 +85,7 @@ class GraphPen:
         outside: frozenset[str] = frozenset(),
     ) -> onnx.ModelProto:
         """Return the finished model; the weights named in `outside` are only declared, for the session to bring from memory."""
-        kept = [_outside(n, v) if n in outside else numpy_helper.from_array(v, n) for n, v in self.initializers.items()]
+        kept = [_place_outside(n, v) if n in outside else numpy_helper.from_array(v, n) for n, v in self.initializers.items()]
         graph = helper.make_graph(
             self.nodes,
             "munjang",
@@ -94,15 +94,15 @@ class GraphPen:
             kept,
         )
         opsets = [helper.make_opsetid("", OPSET)]
-        if any(node.domain == MICROSOFT for node in _all_nodes(graph)):
+        if any(node.domain == MICROSOFT for node in _list_nodes(graph)):
             opsets.append(helper.make_opsetid(MICROSOFT, 1))
         return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="munjang")
 
 
-class _Branch(GraphPen):
+class _Branch(GraphBuilder):
     """A pen inside an If: nodes of its own, everything else the outer pen's."""
 
-    def __init__(self, outer: GraphPen) -> None:
+    def __init__(self, outer: GraphBuilder) -> None:
         super().__init__()
         self._outer = outer
 
@@ -120,7 +120,7 @@ class _Branch(GraphPen):
         return self._outer.fresh(stem)
 
 
-def _outside(name: str, value: np.ndarray[Any, Any]) -> onnx.TensorProto:
+def _place_outside(name: str, value: np.ndarray[Any, Any]) -> onnx.TensorProto:
     """Declare an initialiser whose bytes the session brings from memory."""
     tensor = TensorProto(name=name, data_type=helper.np_dtype_to_tensor_dtype(value.dtype), dims=value.shape)
     tensor.data_location = TensorProto.EXTERNAL
@@ -128,10 +128,10 @@ def _outside(name: str, value: np.ndarray[Any, Any]) -> onnx.TensorProto:
     return tensor
 
 
-def _all_nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
+def _list_nodes(graph: onnx.GraphProto) -> list[onnx.NodeProto]:
     found = list(graph.node)
     for node in graph.node:
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                found += _all_nodes(attribute.g)
+                found += _list_nodes(attribute.g)
     return found

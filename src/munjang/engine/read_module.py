@@ -9,20 +9,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from munjang.engine.activations import TORCH_ACTIVATIONS
-from munjang.engine.jsonfile import inside, read_object
+from munjang.engine.jsonfile import read_object, resolve_inside
 from munjang.engine.modules import (
     POOLINGS,
+    TORCH_ACTIVATIONS,
     DenseModule,
     LayerNormModule,
     Module,
     NormalizeModule,
-    Pooling,
     PoolingModule,
     StaticModule,
     TransformerModule,
 )
-from munjang.errors import FolderError, shown
+from munjang.errors import FolderError, quote
+from munjang.types import Pooling
 
 MODULES_FILE = "modules.json"
 TRANSFORMER_FILES = tuple(
@@ -42,18 +42,18 @@ def read_module(root: Path, entry: dict[str, Any]) -> list[Module]:
     kind = str(entry.get("type", "")).rsplit(".", 1)[-1]
     if not str(entry.get("type", "")).startswith("sentence_transformers."):
         raise FolderError(
-            f"{root / MODULES_FILE}: module type {shown(str(entry.get('type')))} is not one that Munjang knows; no code is loaded"
+            f"{root / MODULES_FILE}: module type {quote(str(entry.get('type')))} is not one that Munjang knows; no code is loaded"
         )
-    folder = inside(root, str(entry.get("path", "")))
+    folder = resolve_inside(root, str(entry.get("path", "")))
     if kind in IGNORED_MODULES:
         return []
     reader = _READERS.get(kind)
     if reader is None:
-        raise FolderError(f"{root / MODULES_FILE}: module {shown(kind)} is not supported; known are {', '.join(sorted(_READERS))}")
+        raise FolderError(f"{root / MODULES_FILE}: module {quote(kind)} is not supported; known are {', '.join(sorted(_READERS))}")
     return [reader(folder)]
 
 
-def transformer_settings(folder: Path) -> dict[str, Any]:
+def read_transformer_settings(folder: Path) -> dict[str, Any]:
     """Return what sentence-transformers says about a transformer beside its configuration."""
     for name in TRANSFORMER_FILES:
         if (folder / name).is_file():
@@ -62,12 +62,12 @@ def transformer_settings(folder: Path) -> dict[str, Any]:
 
 
 def _read_transformer(folder: Path) -> TransformerModule:
-    settings = transformer_settings(folder)
+    settings = read_transformer_settings(folder)
     config = read_object(folder / "config.json")
     refuse_remote_code(folder / "config.json", config)
     length = settings.get("max_seq_length")
     if length is not None and not is_size(length):
-        raise FolderError(f"{folder}: max_seq_length is {shown(str(length))}, expected a positive whole number")
+        raise FolderError(f"{folder}: max_seq_length is {quote(str(length))}, expected a positive whole number")
     return TransformerModule(folder=folder, config=config, max_length=length, lowercase=bool(settings.get("do_lower_case")))
 
 
@@ -80,7 +80,7 @@ def _read_pooling(folder: Path) -> PoolingModule:
         found = [NEW_NAMES.get(str(mode)) for mode in (named if isinstance(named, list) else [named])]
         modes = tuple(mode for mode in found if mode)
         if len(modes) != len(found) or not modes:
-            raise FolderError(f"{folder / 'config.json'}: pooling_mode {shown(str(named))} is not among {', '.join(NEW_NAMES)}")
+            raise FolderError(f"{folder / 'config.json'}: pooling_mode {quote(str(named))} is not among {', '.join(NEW_NAMES)}")
     return PoolingModule(modes=modes, include_prompt=bool(config.get("include_prompt", True)))
 
 
@@ -93,7 +93,7 @@ def _read_dense(folder: Path) -> DenseModule:
     name = config.get("activation_function") or "torch.nn.modules.activation.Tanh"
     activation = TORCH_ACTIVATIONS.get(str(name))
     if activation is None:
-        raise FolderError(f"{folder / 'config.json'}: activation {shown(str(name))} is not one that Munjang knows; no code is loaded")
+        raise FolderError(f"{folder / 'config.json'}: activation {quote(str(name))} is not one that Munjang knows; no code is loaded")
     return DenseModule(
         folder=folder,
         in_features=config["in_features"],
@@ -125,7 +125,7 @@ def _read_normalize(folder: Path) -> NormalizeModule:
 def _refuse_other_input(path: Path, config: dict[str, Any]) -> None:
     for key in ("module_input_name", "module_output_name"):
         if config.get(key) not in (None, "sentence_embedding"):
-            raise FolderError(f"{path}: {key} is {shown(str(config[key]))}, expected 'sentence_embedding'; this is no sentence encoder")
+            raise FolderError(f"{path}: {key} is {quote(str(config[key]))}, expected 'sentence_embedding'; this is no sentence encoder")
 
 
 def refuse_remote_code(path: Path, config: dict[str, Any]) -> None:

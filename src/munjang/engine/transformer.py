@@ -8,31 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Literal
 
 from munjang.engine.backbone import Backbone, read_backbone
-from munjang.engine.cache import CachedGraph, cache_key, load_graph, store_graph
 from munjang.engine.encoder_graph import write_encoder
-from munjang.engine.fingerprint import fingerprint
-from munjang.engine.folder import ModelFolder
-from munjang.engine.head_graph import first_only, head_width, write_head
-from munjang.engine.layout import PACKED_INPUTS, PackedLayout
+from munjang.engine.folder import ModelFolder, fingerprint
+from munjang.engine.head_graph import compute_head_width, reads_first_only, write_head
+from munjang.engine.layout import PACKED_INPUTS, Feed, PackedLayout, pack
 from munjang.engine.linear import FloatWriter, Int8Writer, LinearWriter
 from munjang.engine.modules import TransformerModule
-from munjang.engine.onnxgraph import GraphPen
-from munjang.engine.packing import Feed, pack
-from munjang.engine.session import Session, finished_graph, open_session
+from munjang.engine.onnxgraph import GraphBuilder
+from munjang.engine.session import CachedGraph, Session, finish_graph, load_graph, make_cache_key, open_session, store_graph
 from munjang.errors import FolderError
-from munjang.types import Vectors
-
-Compute = Literal["float32", "int8"]
+from munjang.types import Compute, Vectors
 
 
 class TransformerEngine:
     """Turns token ids into vectors; safe from many threads."""
 
     def __init__(self, folder: ModelFolder, *, compute: Compute = "float32", threads: int | None = None) -> None:
-        graph = _cached_graph(folder) if compute == "int8" else _vector_graph(folder, compute)
+        graph = _load_graph(folder) if compute == "int8" else _write_graph(folder, compute)
         facts = graph.facts
         self.first_position = facts["first_position"]
         self.max_tokens: int | None = facts["max_tokens"]
@@ -55,7 +49,7 @@ class TransformerEngine:
     def layer_outputs(self, ids: Sequence[int]) -> list[Vectors]:
         """Return the embedding's and every layer's output for one text, each (tokens, width)."""
         if self._token_session is None:
-            self._token_session = _layer_session(self._folder, self._threads)
+            self._token_session = _open_layer_session(self._folder, self._threads)
         names = [f"layer_{number}" for number in range(self.layers + 1)]
         return self._token_session.run(self._feed([ids], 0), names)
 
@@ -63,23 +57,23 @@ class TransformerEngine:
         return pack(ids, first_position=self.first_position, hidden_prefix=hidden_prefix)
 
 
-def _cached_graph(folder: ModelFolder) -> CachedGraph:
+def _load_graph(folder: ModelFolder) -> CachedGraph:
     """Take the quantised graph from the cache, or write it and keep it."""
-    key = cache_key(fingerprint(folder), "int8", *map(str, folder.modules[1:]))
+    key = make_cache_key(fingerprint(folder), "int8", *map(str, folder.modules[1:]))
     graph = load_graph(key)
     if graph is None:
-        graph = _vector_graph(folder, "int8")
+        graph = _write_graph(folder, "int8")
         store_graph(key, graph)
     return graph
 
 
-def _vector_graph(folder: ModelFolder, compute: Compute) -> CachedGraph:
+def _write_graph(folder: ModelFolder, compute: Compute) -> CachedGraph:
     """Write the graph from token ids to the final vector."""
-    backbone = _backbone(folder)
-    pen = GraphPen()
+    backbone = _read_backbone(folder)
+    pen = GraphBuilder()
     layout = PackedLayout(pen)
     writer: LinearWriter = FloatWriter(pen) if compute == "float32" else Int8Writer(pen)
-    out = write_encoder(pen, backbone, layout, writer, first_only=first_only(folder.modules))
+    out = write_encoder(pen, backbone, layout, writer, first_only=reads_first_only(folder.modules))
     vectors = write_head(pen, out.hidden, layout, folder.modules[1:], backbone.dimension)
     pen.name_output(vectors, "vectors")
     facts = {
@@ -88,15 +82,15 @@ def _vector_graph(folder: ModelFolder, compute: Compute) -> CachedGraph:
         "layers": len(backbone.layers),
         "heads": backbone.heads,
         "hidden_size": backbone.dimension,
-        "dimension": head_width(folder.modules[1:], backbone.dimension),
+        "dimension": compute_head_width(folder.modules[1:], backbone.dimension),
         "vocabulary_size": int(backbone.words_VE.shape[0]),
     }
-    return replace(finished_graph(pen, PACKED_INPUTS, [("vectors", ["B", facts["dimension"]])]), facts=facts)
+    return replace(finish_graph(pen, PACKED_INPUTS, [("vectors", ["B", facts["dimension"]])]), facts=facts)
 
 
-def _layer_session(folder: ModelFolder, threads: int | None) -> Session:
-    backbone = _backbone(folder)
-    pen = GraphPen()
+def _open_layer_session(folder: ModelFolder, threads: int | None) -> Session:
+    backbone = _read_backbone(folder)
+    pen = GraphBuilder()
     out = write_encoder(pen, backbone, PackedLayout(pen), FloatWriter(pen), keep_layers=True)
     outputs = [(f"layer_{number}", ["T", backbone.dimension]) for number in range(len(out.layers))]
     for name, (output, _) in zip(out.layers, outputs, strict=True):
@@ -104,7 +98,7 @@ def _layer_session(folder: ModelFolder, threads: int | None) -> Session:
     return open_session(pen, PACKED_INPUTS, outputs, threads=threads)
 
 
-def _backbone(folder: ModelFolder) -> Backbone:
+def _read_backbone(folder: ModelFolder) -> Backbone:
     if not isinstance(folder.base, TransformerModule):
         raise FolderError(f"{folder.path}: holds no transformer")
     return read_backbone(folder.base)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from munjang.engine.jsonfile import is_file_name, read_object
-from munjang.errors import FolderError, shown
+from munjang.errors import FolderError, quote
 from munjang.limits import LIMITS, Limits
 from munjang.types import Floats
 
@@ -64,9 +64,9 @@ class Weights(Mapping[str, Floats]):
     def __getitem__(self, name: str) -> Floats:
         path, mapped, entry = self._maps[name]
         raw = np.frombuffer(mapped, dtype=_DTYPES[entry.dtype], count=prod(entry.shape), offset=entry.start).reshape(entry.shape)
-        array = _as_float32(raw, entry.dtype)
+        array = _to_float32(raw, entry.dtype)
         if array.dtype == np.float32 and not np.isfinite(array).all():
-            raise FolderError(f"{path}: tensor {shown(name)} holds NaN or infinite values; the weights are damaged")
+            raise FolderError(f"{path}: tensor {quote(name)} holds NaN or infinite values; the weights are damaged")
         return array
 
     def floats(self, name: str) -> Floats:
@@ -74,7 +74,7 @@ class Weights(Mapping[str, Floats]):
         array = self[name]
         if array.dtype != np.float32:
             path, _, entry = self._maps[name]
-            raise FolderError(f"{path}: tensor {shown(name)} holds {entry.dtype}, expected floating-point numbers")
+            raise FolderError(f"{path}: tensor {quote(name)} holds {entry.dtype}, expected floating-point numbers")
         return array
 
     def __iter__(self) -> Iterator[str]:
@@ -101,7 +101,7 @@ def find_weights(folder: Path, *, limits: Limits = LIMITS) -> Weights:
     if (folder / SINGLE).is_file():
         return Weights([folder / SINGLE], limits=limits)
     if (folder / INDEX).is_file():
-        return Weights(_shards(folder), limits=limits)
+        return Weights(_list_shards(folder), limits=limits)
     for name in PICKLES:
         if (folder / name).exists():
             raise FolderError(
@@ -111,14 +111,14 @@ def find_weights(folder: Path, *, limits: Limits = LIMITS) -> Weights:
     raise FolderError(f"{folder}: no {SINGLE} found\n  give a folder that holds a saved model")
 
 
-def _shards(folder: Path) -> list[Path]:
+def _list_shards(folder: Path) -> list[Path]:
     table = read_object(folder / INDEX).get("weight_map")
     if not isinstance(table, dict) or not all(isinstance(name, str) for name in table.values()):
         raise FolderError(f"{folder / INDEX}: 'weight_map' is missing or not a table of names")
     names = sorted(set(table.values()))
     for name in names:  # a plain name, not a resolved path: the hub's cache keeps its files as links to elsewhere
         if Path(name).name != name or not name.endswith(".safetensors") or not is_file_name(name) or not (folder / name).is_file():
-            raise FolderError(f"{folder / INDEX}: names {shown(name)}, which is not a safetensors file of this folder")
+            raise FolderError(f"{folder / INDEX}: names {quote(name)}, which is not a safetensors file of this folder")
     return [folder / name for name in names]
 
 
@@ -142,16 +142,16 @@ def _open(path: Path, limits: Limits) -> tuple[mmap.mmap, dict[str, _Entry]]:
         raise FolderError(f"{path}: the header is not JSON; damaged or not safetensors") from None
     if not isinstance(header, dict):
         raise FolderError(f"{path}: the header is not a JSON object; damaged or not safetensors")
-    return mapped, _entries(path, header, data_start=8 + header_bytes, size=size)
+    return mapped, _read_entries(path, header, data_start=8 + header_bytes, size=size)
 
 
-def _entries(path: Path, header: dict[str, Any], *, data_start: int, size: int) -> dict[str, _Entry]:
-    entries = {name: _entry(path, name, value, data_start) for name, value in header.items() if name != "__metadata__"}
+def _read_entries(path: Path, header: dict[str, Any], *, data_start: int, size: int) -> dict[str, _Entry]:
+    entries = {name: _read_entry(path, name, value, data_start) for name, value in header.items() if name != "__metadata__"}
     end = data_start
     for name, entry in sorted(entries.items(), key=lambda item: (item[1].start, item[1].stop)):
         if entry.start < end or entry.stop > size:
             raise FolderError(
-                f"{path}: tensor {shown(name)} overlaps another or ends past the file ({entry.stop:,} of {size:,} bytes); truncated?"
+                f"{path}: tensor {quote(name)} overlaps another or ends past the file ({entry.stop:,} of {size:,} bytes); truncated?"
             )
         end = entry.stop
     spare = size - data_start - sum(entry.stop - entry.start for entry in entries.values())
@@ -160,22 +160,22 @@ def _entries(path: Path, header: dict[str, Any], *, data_start: int, size: int) 
     return entries
 
 
-def _entry(path: Path, name: str, value: Any, data_start: int) -> _Entry:
+def _read_entry(path: Path, name: str, value: Any, data_start: int) -> _Entry:
     try:
         dtype, shape, (start, stop) = str(value["dtype"]), tuple(value["shape"]), value["data_offsets"]
     except (TypeError, KeyError, ValueError):
-        raise FolderError(f"{path}: the header's entry for {shown(name)} is malformed") from None
+        raise FolderError(f"{path}: the header's entry for {quote(name)} is malformed") from None
     whole = all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in (*shape, start, stop))
     if dtype not in _DTYPES:
-        raise FolderError(f"{path}: tensor {shown(name)} has dtype {shown(dtype)}, expected one of {', '.join(_DTYPES)}")
+        raise FolderError(f"{path}: tensor {quote(name)} has dtype {quote(dtype)}, expected one of {', '.join(_DTYPES)}")
     itemsize = _DTYPES[dtype].itemsize
     possible = whole and len(shape) <= MAX_DIMENSIONS and prod(n or 1 for n in shape) * itemsize <= LIMITS.max_weights_bytes
     if not possible or prod(shape) * itemsize != stop - start:
-        raise FolderError(f"{path}: tensor {shown(name)} declares a shape that does not fit its bytes")
+        raise FolderError(f"{path}: tensor {quote(name)} declares a shape that does not fit its bytes")
     return _Entry(dtype, shape, data_start + start, data_start + stop)
 
 
-def _as_float32(raw: np.ndarray[Any, Any], dtype: str) -> Floats:
+def _to_float32(raw: np.ndarray[Any, Any], dtype: str) -> Floats:
     if dtype == "BF16":
         return (raw.astype(np.uint32) << 16).view(np.float32)
     if raw.dtype.kind == "f":

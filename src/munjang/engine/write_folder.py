@@ -12,22 +12,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from munjang.engine.activations import TORCH_NAMES
 from munjang.engine.folder import SETTINGS_FILE
 from munjang.engine.modules import (
     POOLINGS,
+    TORCH_NAMES,
     DenseModule,
     LayerNormModule,
     Module,
     NormalizeModule,
-    Pooling,
     PoolingModule,
     StaticModule,
     TransformerModule,
 )
 from munjang.engine.read_module import LEGACY_FLAGS, MODULES_FILE, NEW_NAMES
 from munjang.engine.weights import SINGLE
-from munjang.types import Metric
+from munjang.types import Metric, Pooling
 
 
 def write_modules(

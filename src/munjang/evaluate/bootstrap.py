@@ -2,24 +2,25 @@
 
 A resample of n rows is held as how often each row was drawn, so that many resamples are one matrix `counts_BN`, and a statistic is a
 function counts_BN → values_B. Mean, Pearson and Spearman are exact under resampling, not approximated: Spearman ranks every resample anew,
-ties and repeated rows included, by cumulative counts over one sort (10,000 resamples of 1,379 pairs: about half a second). `by_rows` makes
-the same out of any function of row numbers, one resample at a time (slow).
+ties and repeated rows included, by cumulative counts over one sort (10,000 resamples of 1,379 pairs: about half a second). `resample_rows`
+makes the same out of any function of row numbers, one resample at a time (slow).
 
 Shapes: B resamples, N rows, G groups of equal values.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from munjang.errors import UsageError
-from munjang.evaluate.inputs import FloatArray, IntArray, aligned, numbers, same_length
+from munjang.evaluate.inputs import FloatArray, IntArray, check_aligned, check_numbers, check_same_length
 from munjang.wording import brief_repr
 
 Resampled: TypeAlias = Callable[[FloatArray], FloatArray]
@@ -61,7 +62,7 @@ class PairedDifference:
 def bootstrap_interval(statistic: Resampled, n: int, *, resamples: int = RESAMPLES, seed: int = 0, level: float = 0.95) -> Interval:
     """Return the percentile interval of a statistic over n rows; the same seed gives the same interval.
 
-    >>> bootstrap_interval(of_mean([0.0, 1.0, 1.0, 1.0]), 4, resamples=1000)
+    >>> bootstrap_interval(resample_mean([0.0, 1.0, 1.0, 1.0]), 4, resamples=1000)
     Interval(low=0.25, high=1.0, level=0.95)
     """
     return bootstrap_intervals({"it": statistic}, n, resamples=resamples, seed=seed, level=level)["it"]
@@ -74,26 +75,26 @@ def bootstrap_intervals(
     if n == 0:
         return dict.fromkeys(statistics, Interval(math.nan, math.nan, level))
     values: dict[str, list[FloatArray]] = {name: [] for name in statistics}
-    for counts_BN in _draws(n, resamples, seed):
+    for counts_BN in _draw_counts(n, resamples, seed):
         for name, statistic in statistics.items():
             values[name].append(statistic(counts_BN))
-    return {name: _interval(np.concatenate(parts), level) for name, parts in values.items()}
+    return {name: _make_interval(np.concatenate(parts), level) for name, parts in values.items()}
 
 
-def mean_intervals(columns: Mapping[str, ArrayLike], *, resamples: int = RESAMPLES, seed: int = 0) -> dict[str, Interval]:
+def bootstrap_means(columns: Mapping[str, ArrayLike], *, resamples: int = RESAMPLES, seed: int = 0) -> dict[str, Interval]:
     """Return the interval of the mean of each named column, all from the same resampled rows, in one pass.
 
-    >>> mean_intervals({"accuracy": [0.0, 1.0, 1.0, 1.0]}, resamples=1000)
+    >>> bootstrap_means({"accuracy": [0.0, 1.0, 1.0, 1.0]}, resamples=1000)
     {'accuracy': Interval(low=0.25, high=1.0, level=0.95)}
     """
     if not columns:
         return {}
-    table_NK = np.stack([numbers(column, name=name) for name, column in columns.items()], axis=1)
+    table_NK = np.stack([check_numbers(column, name=name) for name, column in columns.items()], axis=1)
     n = len(table_NK)
     if n == 0:
         return dict.fromkeys(columns, Interval(math.nan, math.nan))
-    means_BK = np.concatenate([counts_BN @ table_NK / n for counts_BN in _draws(n, resamples, seed)])
-    return {name: _interval(means_BK[:, place], 0.95) for place, name in enumerate(columns)}
+    means_BK = np.concatenate([counts_BN @ table_NK / n for counts_BN in _draw_counts(n, resamples, seed)])
+    return {name: _make_interval(means_BK[:, place], 0.95) for place, name in enumerate(columns)}
 
 
 def paired_bootstrap(
@@ -103,75 +104,75 @@ def paired_bootstrap(
 
     p is twice the smaller tail of the resampled differences at 0, counted as (tail + 1) / (resamples + 1) and at most 1: it is never 0.
     """
-    a, b = numbers(score_a, name="scores of a"), numbers(score_b, name="scores of b")
-    same_length(a, b, names=("scores of a", "scores of b"))
+    a, b = check_numbers(score_a, name="scores of a"), check_numbers(score_b, name="scores of b")
+    check_same_length(a, b, names=("scores of a", "scores of b"))
     if not a.size:
         return PairedDifference(math.nan, math.nan, math.nan, Interval(math.nan, math.nan), math.nan, 0)
     of_a, of_b = statistic(a), statistic(b)
     once_1N = np.ones((1, a.size))
     whole_a, whole_b = float(of_a(once_1N)[0]), float(of_b(once_1N)[0])
-    moved = np.concatenate([of_a(counts_BN) - of_b(counts_BN) for counts_BN in _draws(a.size, resamples, seed)])
+    moved = np.concatenate([of_a(counts_BN) - of_b(counts_BN) for counts_BN in _draw_counts(a.size, resamples, seed)])
     valid = moved[np.isfinite(moved)]
     p = math.nan
     if valid.size and math.isfinite(whole_a - whole_b):
         tail = min(int((valid <= 0).sum()), int((valid >= 0).sum()))
         p = min(1.0, 2 * (tail + 1) / (valid.size + 1))
-    return PairedDifference(whole_a, whole_b, whole_a - whole_b, _interval(moved, 0.95), p, int(a.size))
+    return PairedDifference(whole_a, whole_b, whole_a - whole_b, _make_interval(moved, 0.95), p, int(a.size))
 
 
-def of_mean(values: ArrayLike) -> Resampled:
+def resample_mean(values: ArrayLike) -> Resampled:
     """Make the resampled mean of one number per row, such as accuracy or nDCG."""
-    row_N = numbers(values, name="values")
+    row_N = check_numbers(values, name="values")
     return lambda counts_BN: counts_BN @ row_N / row_N.size
 
 
-def of_pearson(x: ArrayLike, y: ArrayLike) -> Resampled:
+def resample_pearson(x: ArrayLike, y: ArrayLike) -> Resampled:
     """Make the resampled Pearson correlation; nan for a resample that is constant on one side."""
-    x_N, y_N = aligned(x, y, names=("x", "y"))
+    x_N, y_N = check_aligned(x, y, names=("x", "y"))
     n = max(1, x_N.size)
     # Centred and scaled once on all rows: the sums below then lose no digits.
-    x_N, y_N = _standard(x_N), _standard(y_N)
+    x_N, y_N = _standardise(x_N), _standardise(y_N)
     moments_N5 = np.stack([x_N, y_N, x_N * x_N, y_N * y_N, x_N * y_N], axis=1)
 
     def resampled(counts_BN: FloatArray) -> FloatArray:
         mx, my, xx, yy, xy = (counts_BN @ moments_N5 / n).T
-        return _ratio(xy - mx * my, xx - mx * mx, yy - my * my)
+        return _divide(xy - mx * my, xx - mx * mx, yy - my * my)
 
     return resampled
 
 
-def of_spearman(x: ArrayLike, y: ArrayLike) -> Resampled:
+def resample_spearman(x: ArrayLike, y: ArrayLike) -> Resampled:
     """Make the resampled Spearman correlation: every resample is ranked anew, exactly, without sorting it."""
-    x_N, y_N = aligned(x, y, names=("x", "y"))
-    rank_x, rank_y = _reranked(x_N), _reranked(y_N)
+    x_N, y_N = check_aligned(x, y, names=("x", "y"))
+    rank_x, rank_y = _make_ranker(x_N), _make_ranker(y_N)
 
     def resampled(counts_BN: FloatArray) -> FloatArray:
         dx_BN, dy_BN = rank_x(counts_BN), rank_y(counts_BN)
         weighted_BN = counts_BN * dx_BN
         xx, xy = np.einsum("bn,bn->b", weighted_BN, dx_BN), np.einsum("bn,bn->b", weighted_BN, dy_BN)
         yy = np.einsum("bn,bn,bn->b", counts_BN, dy_BN, dy_BN)
-        return _ratio(xy, xx, yy)
+        return _divide(xy, xx, yy)
 
     return resampled
 
 
-def spearman_with(gold: ArrayLike) -> Statistic:
+def make_spearman(gold: ArrayLike) -> Statistic:
     """Make the statistic "Spearman correlation with gold" for `paired_bootstrap`."""
-    return lambda scores: of_spearman(scores, gold)
+    return lambda scores: resample_spearman(scores, gold)
 
 
-def pearson_with(gold: ArrayLike) -> Statistic:
+def make_pearson(gold: ArrayLike) -> Statistic:
     """Make the statistic "Pearson correlation with gold" for `paired_bootstrap`."""
-    return lambda scores: of_pearson(scores, gold)
+    return lambda scores: resample_pearson(scores, gold)
 
 
-def by_rows(function: Callable[[IntArray], float], n: int) -> Resampled:
+def resample_rows(function: Callable[[IntArray], float], n: int) -> Resampled:
     """Make a resampled statistic out of any function of row numbers, repeated rows repeated; one resample at a time."""
     rows_N = np.arange(n)
     return lambda counts_BN: np.asarray([function(np.repeat(rows_N, counts_N.astype(np.int64))) for counts_N in counts_BN])
 
 
-def _draws(n: int, resamples: int, seed: int) -> Iterator[FloatArray]:
+def _draw_counts(n: int, resamples: int, seed: int) -> Iterator[FloatArray]:
     """Blocks of resamples, small enough for the processor's cache."""
     if resamples < 1:
         raise UsageError(f"resamples is {resamples}, expected at least 1")
@@ -183,7 +184,7 @@ def _draws(n: int, resamples: int, seed: int) -> Iterator[FloatArray]:
         yield np.bincount(drawn_BN.ravel(), minlength=size * n).reshape(size, n).astype(np.float64)
 
 
-def _reranked(values_N: FloatArray) -> Callable[[FloatArray], FloatArray]:
+def _make_ranker(values_N: FloatArray) -> Callable[[FloatArray], FloatArray]:
     """counts_BN → each row's average rank in the resample, less the mean rank, shape BN."""
     order_N = np.argsort(values_N, kind="stable")
     _, group_N = np.unique(values_N, return_inverse=True)
@@ -202,21 +203,40 @@ def _reranked(values_N: FloatArray) -> Callable[[FloatArray], FloatArray]:
     return ranked
 
 
-def _standard(values: FloatArray) -> FloatArray:
+def _standardise(values: FloatArray) -> FloatArray:
     centred = values - values.mean() if values.size else values
     spread = float(np.abs(centred).max(initial=0.0))
     return centred / spread if spread > 0 else centred
 
 
-def _ratio(cov_B: FloatArray, var_x_B: FloatArray, var_y_B: FloatArray) -> FloatArray:
+def _divide(cov_B: FloatArray, var_x_B: FloatArray, var_y_B: FloatArray) -> FloatArray:
     product_B = np.where((var_x_B > 1e-15) & (var_y_B > 1e-15), var_x_B * var_y_B, np.nan)
     result: FloatArray = np.clip(cov_B / np.sqrt(product_B), -1.0, 1.0)
     return result
 
 
-def _interval(values: FloatArray, level: float) -> Interval:
+def _make_interval(values: FloatArray, level: float) -> Interval:
     valid = values[np.isfinite(values)]
     if not valid.size:
         return Interval(math.nan, math.nan, level)
     low, high = np.quantile(valid, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high), level)
+
+
+def to_jsonable(value: Any) -> Any:
+    """Return `value` as JSON can hold it.
+
+    >>> to_jsonable({"n": np.int64(3), "f1": float("nan"), "ci95": Interval(0.25, 0.5)})
+    {'n': 3, 'f1': None, 'ci95': [0.25, 0.5]}
+    """
+    if isinstance(value, Interval):
+        return to_jsonable(value.to_json())
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: to_jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {str(key): to_jsonable(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [to_jsonable(inner) for inner in value]
+    if isinstance(value, (float, np.floating)):
+        return float(value) if math.isfinite(value) else None
+    return int(value) if isinstance(value, np.integer) else value

@@ -17,12 +17,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from munjang.atomic import atomic_write
 from munjang.errors import DamagedFile, InputError, UsageError
+from munjang.evaluate.bootstrap import to_jsonable
 from munjang.evaluate.classification import best_f1, f1_at
-from munjang.evaluate.inputs import FloatArray, IntArray, binary, numbers, same_length
-from munjang.evaluate.result import jsonable
+from munjang.evaluate.inputs import FloatArray, IntArray, check_binary, check_numbers, check_same_length
 from munjang.limits import LIMITS
-from munjang.whole_file import write_whole
 from munjang.wording import brief_repr
 
 Method: TypeAlias = Literal["isotonic", "logistic"]
@@ -45,13 +45,13 @@ class Calibration:
 
     def probability(self, scores: ArrayLike) -> FloatArray:
         """Return the probability that each pair is a match; beyond the fitted scores isotonic holds its last value."""
-        values = numbers(np.atleast_1d(np.asarray(scores, dtype=np.float64)), name="scores")
+        values = check_numbers(np.atleast_1d(np.asarray(scores, dtype=np.float64)), name="scores")
         if self.method == "logistic":
             return _sigmoid(self.slope * values + self.intercept)
         return np.interp(values, [x for x, _ in self.points], [y for _, y in self.points])
 
     def to_json(self) -> dict[str, Any]:
-        """Return the curve as JSON values that `calibration_from_json` reads back exactly."""
+        """Return the curve as JSON values that `parse_calibration` reads back exactly."""
         return {
             "format": _FORMAT,
             "method": self.method,
@@ -78,16 +78,16 @@ class CalibrationReport:
     def to_json(self) -> dict[str, Any]:
         """Return the numbers and the curve."""
         numbers_only = {"n": self.n, "positives": self.positives, "ece": self.ece, "brier": self.brier, "f1": self.f1}
-        return {**jsonable(numbers_only), "calibration": self.calibration.to_json()}
+        return {**to_jsonable(numbers_only), "calibration": self.calibration.to_json()}
 
 
 def calibrate(scores: ArrayLike, labels: ArrayLike, *, method: Method = "isotonic", folds: int = 5, seed: int = 0) -> CalibrationReport:
     """Return the curve fitted on all rows, and its error measured by cross-validation."""
-    s, g = _checked(scores, labels)
+    s, g = _check_labels(scores, labels)
     smaller = int(min(g.sum(), g.size - g.sum()))
     if not 2 <= folds <= smaller:
         raise InputError(f"{smaller} pairs of the rarer label, expected at least {max(folds, 2)} (one for each fold)\n  label more pairs")
-    fold = _folds(g, folds, seed)
+    fold = _make_folds(g, folds, seed)
     held, f1s = np.empty(g.size), []
     for number in range(folds):
         part = fold == number
@@ -106,12 +106,12 @@ def calibrate(scores: ArrayLike, labels: ArrayLike, *, method: Method = "isotoni
 
 def fit(scores: ArrayLike, labels: ArrayLike, *, method: Method = "isotonic") -> Calibration:
     """Return the curve of one method, and the threshold with the best F1."""
-    s, g = _checked(scores, labels)
+    s, g = _check_labels(scores, labels)
     threshold = best_f1(s, g).threshold
     if method == "isotonic":
         return Calibration("isotonic", threshold, points=fit_rising_curve(s, g))
     if method == "logistic":
-        slope, intercept = _platt(s, g)
+        slope, intercept = _fit_platt(s, g)
         return Calibration("logistic", threshold, slope=slope, intercept=intercept)
     raise UsageError(f"no calibration is called {method!r}\n  choose isotonic or logistic")
 
@@ -122,8 +122,8 @@ def fit_rising_curve(scores: ArrayLike, targets: ArrayLike) -> tuple[tuple[float
     >>> fit_rising_curve([0.1, 0.2, 0.3], [0, 4, 2])
     ((0.1, 0.0), (0.2, 3.0), (0.3, 3.0))
     """
-    values, wanted = numbers(scores, name="scores"), numbers(targets, name="targets")
-    same_length(values, wanted, names=("scores", "targets"))
+    values, wanted = check_numbers(scores, name="scores"), check_numbers(targets, name="targets")
+    check_same_length(values, wanted, names=("scores", "targets"))
     xs, group, counts = np.unique(values, return_inverse=True, return_counts=True)
     sums = np.bincount(group, weights=wanted)
     blocks: list[list[float]] = []  # [sum, count, first x, last x]
@@ -144,8 +144,8 @@ def expected_calibration_error(probabilities: ArrayLike, labels: ArrayLike, *, b
     >>> expected_calibration_error([0.75, 0.75, 0.75, 0.75], [1, 1, 1, 0])
     0.0
     """
-    p, g = numbers(probabilities, name="probabilities"), binary(labels)
-    same_length(p, g, names=("probabilities", "labels"))
+    p, g = check_numbers(probabilities, name="probabilities"), check_binary(labels)
+    check_same_length(p, g, names=("probabilities", "labels"))
     if not g.size:
         return math.nan
     at = np.clip((p * bins).astype(np.int64), 0, bins - 1)
@@ -155,7 +155,7 @@ def expected_calibration_error(probabilities: ArrayLike, labels: ArrayLike, *, b
 
 def save_calibration(calibration: Calibration, path: str | Path) -> None:
     """Write the curve as JSON; an older file is replaced whole or not at all."""
-    write_whole(Path(path), json.dumps(calibration.to_json(), indent=1) + "\n")
+    atomic_write(Path(path), json.dumps(calibration.to_json(), indent=1) + "\n")
 
 
 def load_calibration(path: str | Path) -> Calibration:
@@ -166,12 +166,12 @@ def load_calibration(path: str | Path) -> Calibration:
     if file.stat().st_size > LIMITS.max_config_bytes:
         raise DamagedFile(f"{file.name}: {file.stat().st_size:,} bytes, the limit is {LIMITS.max_config_bytes:,}")
     try:
-        return calibration_from_json(json.loads(file.read_text(encoding="utf-8")))
+        return parse_calibration(json.loads(file.read_text(encoding="utf-8")))
     except (ValueError, RecursionError) as error:
         raise DamagedFile(f"{file.name}: not a calibration: {error}\n  run munjang calibrate again") from None
 
 
-def calibration_from_json(value: Any) -> Calibration:
+def parse_calibration(value: Any) -> Calibration:
     """Return the curve in a JSON value; ValueError says what is wrong with it."""
     if not isinstance(value, dict) or value.get("format") != _FORMAT:
         raise ValueError(f'expected "format": "{_FORMAT}"')
@@ -188,15 +188,15 @@ def calibration_from_json(value: Any) -> Calibration:
     return made
 
 
-def _checked(scores: ArrayLike, labels: ArrayLike) -> tuple[FloatArray, IntArray]:
-    s, g = numbers(scores, name="scores"), binary(labels)
-    same_length(s, g, names=("scores", "labels"))
+def _check_labels(scores: ArrayLike, labels: ArrayLike) -> tuple[FloatArray, IntArray]:
+    s, g = check_numbers(scores, name="scores"), check_binary(labels)
+    check_same_length(s, g, names=("scores", "labels"))
     if g.size == 0 or g.min() == g.max():
         raise InputError(f"{g.size} labels, all alike, expected both 0 and 1\n  label some pairs of the other kind")
     return s, g
 
 
-def _folds(labels: IntArray, folds: int, seed: int) -> IntArray:
+def _make_folds(labels: IntArray, folds: int, seed: int) -> IntArray:
     """A fold for each row, every fold with its share of both labels."""
     random = np.random.default_rng(seed)
     result = np.empty(labels.size, dtype=np.int64)
@@ -206,7 +206,7 @@ def _folds(labels: IntArray, folds: int, seed: int) -> IntArray:
     return result
 
 
-def _platt(scores: FloatArray, labels: IntArray) -> tuple[float, float]:
+def _fit_platt(scores: FloatArray, labels: IntArray) -> tuple[float, float]:
     """Slope and intercept that maximise the likelihood of Platt's targets, by Newton's method with step halving."""
     positives = int(labels.sum())
     target = np.where(labels == 1, (positives + 1) / (positives + 2), 1 / (labels.size - positives + 2))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from munjang.evaluate.inputs import FloatArray, IntArray, binary, numbers, same_length
+from munjang.evaluate.inputs import FloatArray, IntArray, check_binary, check_numbers, check_same_length
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def accuracy(predicted: Sequence[object], gold: Sequence[object]) -> float:
     >>> accuracy(["a", "b"], ["a", "c"])
     0.5
     """
-    same_length(predicted, gold, names=("predictions", "labels"))
+    check_same_length(predicted, gold, names=("predictions", "labels"))
     if not len(gold):
         return math.nan
     return sum(p == g for p, g in zip(predicted, gold, strict=True)) / len(gold)
@@ -53,7 +53,7 @@ def macro_f1(predicted: Sequence[str], gold: Sequence[str]) -> float:
     >>> macro_f1(["a", "b"], ["a", "b"])
     1.0
     """
-    same_length(predicted, gold, names=("predictions", "labels"))
+    check_same_length(predicted, gold, names=("predictions", "labels"))
     if not len(gold):
         return math.nan
     labels = sorted(set(predicted) | set(gold))
@@ -67,8 +67,8 @@ def matthews(predicted: ArrayLike, gold: ArrayLike) -> float:
     >>> matthews([1, 0, 1], [1, 0, 1])
     1.0
     """
-    p, g = binary(predicted, name="predictions"), binary(gold)
-    same_length(p, g, names=("predictions", "labels"))
+    p, g = check_binary(predicted, name="predictions"), check_binary(gold)
+    check_same_length(p, g, names=("predictions", "labels"))
     if not g.size:
         return math.nan
     n, both = g.size, int((p & g).sum())
@@ -83,42 +83,42 @@ def average_precision(scores: ArrayLike, gold: ArrayLike) -> float:
     >>> average_precision([0.9, 0.2, 0.1], [1, 0, 1])
     0.8333333333333333
     """
-    s, g = _checked(scores, gold)
+    s, g = _check_scores(scores, gold)
     total = int(g.sum())
     if not total:
         return math.nan
-    _, called, correct = _cuts(s, g)
+    _, called, correct = _list_cuts(s, g)
     gained = np.diff(correct, prepend=0)
     return float((gained * (correct / called)).sum() / total)
 
 
 def best_accuracy(scores: ArrayLike, gold: ArrayLike) -> BestAccuracy:
     """Return the accuracy at the best threshold; calling nothing 1 is among the choices."""
-    s, g = _checked(scores, gold)
+    s, g = _check_scores(scores, gold)
     if not g.size:
         return BestAccuracy(math.nan, math.nan)
-    values, called, correct = _cuts(s, g)
+    values, called, correct = _list_cuts(s, g)
     negatives = g.size - int(g.sum())
     right = correct + negatives - (called - correct)
     best = int(np.argmax(right))
     if right[best] <= negatives:
         return BestAccuracy(negatives / g.size, float(np.nextafter(values[0], np.inf)))
-    return BestAccuracy(float(right[best] / g.size), _between(values, best))
+    return BestAccuracy(float(right[best] / g.size), _choose_threshold(values, best))
 
 
 def best_f1(scores: ArrayLike, gold: ArrayLike) -> BestF1:
     """Return F1, precision and recall at the threshold with the highest F1, or nan without a positive label."""
-    s, g = _checked(scores, gold)
+    s, g = _check_scores(scores, gold)
     total = int(g.sum())
     if not total:
         return BestF1(math.nan, math.nan, math.nan, math.nan)
-    values, called, correct = _cuts(s, g)
+    values, called, correct = _list_cuts(s, g)
     best = int(np.argmax(2 * correct / (called + total)))
     return BestF1(
         f1=float(2 * correct[best] / (called[best] + total)),
         precision=float(correct[best] / called[best]),
         recall=float(correct[best] / total),
-        threshold=_between(values, best),
+        threshold=_choose_threshold(values, best),
     )
 
 
@@ -128,18 +128,18 @@ def f1_at(scores: ArrayLike, gold: ArrayLike, *, threshold: float) -> float:
     >>> f1_at([0.9, 0.4], [1, 1], threshold=0.5)
     0.6666666666666666
     """
-    s, g = _checked(scores, gold)
+    s, g = _check_scores(scores, gold)
     called = s >= threshold
     return float(2 * (called & (g == 1)).sum() / (called.sum() + g.sum())) if g.sum() else math.nan
 
 
-def _checked(scores: ArrayLike, gold: ArrayLike) -> tuple[FloatArray, IntArray]:
-    s, g = numbers(scores, name="scores"), binary(gold)
-    same_length(s, g, names=("scores", "labels"))
+def _check_scores(scores: ArrayLike, gold: ArrayLike) -> tuple[FloatArray, IntArray]:
+    s, g = check_numbers(scores, name="scores"), check_binary(gold)
+    check_same_length(s, g, names=("scores", "labels"))
     return s, g
 
 
-def _cuts(scores: FloatArray, gold: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
+def _list_cuts(scores: FloatArray, gold: IntArray) -> tuple[FloatArray, IntArray, IntArray]:
     """Every distinct score from high to low, and how many rows are at or above it: all, and truly 1."""
     order = np.argsort(-scores, kind="stable")
     s, g = scores[order], gold[order]
@@ -147,7 +147,7 @@ def _cuts(scores: FloatArray, gold: IntArray) -> tuple[FloatArray, IntArray, Int
     return s[last], last + 1, np.cumsum(g)[last]
 
 
-def _between(values: FloatArray, at: int) -> float:
+def _choose_threshold(values: FloatArray, at: int) -> float:
     """A threshold that calls values[: at + 1] and nothing below."""
     if at == len(values) - 1:
         return float(values[at])

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from numpy.typing import ArrayLike
 
+from munjang.data.rows import LabelledPair, RetrievalTask, ScoredPair
 from munjang.errors import UsageError
 from munjang.evaluate.bootstrap import (
     RESAMPLES,
@@ -19,20 +20,18 @@ from munjang.evaluate.bootstrap import (
     PairedDifference,
     Resampled,
     Statistic,
-    by_rows,
-    of_mean,
+    make_pearson,
+    make_spearman,
     paired_bootstrap,
-    pearson_with,
-    spearman_with,
+    resample_mean,
+    resample_rows,
+    to_jsonable,
 )
 from munjang.evaluate.classification import average_precision
-from munjang.evaluate.datasets.rows import LabelledPair, RetrievalTask, ScoredPair
-from munjang.evaluate.inputs import FloatArray, binary, refuse_flat_gold, typed_rows
-from munjang.evaluate.pairs import binary_labels
-from munjang.evaluate.ranking import per_query
-from munjang.evaluate.result import jsonable
-from munjang.evaluate.retrieval import search_task
-from munjang.evaluate.similarities import pair_similarities
+from munjang.evaluate.correlation import pair_similarities
+from munjang.evaluate.inputs import FloatArray, check_binary, check_rows, refuse_flat_gold
+from munjang.evaluate.pairs import make_binary_labels
+from munjang.evaluate.retrieval import score_queries, search_task
 from munjang.evaluate.sts import encode_sides
 from munjang.types import Encoder, check_encoder
 from munjang.wording import brief_repr
@@ -62,42 +61,42 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """Return every number, and the winner."""
-        return {**jsonable(self), "winner": self.winner}
+        return {**to_jsonable(self), "winner": self.winner}
 
 
 def compare_scores(
     scores_a: ArrayLike, scores_b: ArrayLike, gold: ArrayLike, *, against: Against = "spearman", resamples: int = RESAMPLES, seed: int = 0
 ) -> Comparison:
     """Return two score lists compared by their agreement with gold numbers, or for "ap" with labels of 0 and 1."""
-    statistics: dict[str, Statistic] = {"spearman": spearman_with(gold), "pearson": pearson_with(gold)}
+    statistics: dict[str, Statistic] = {"spearman": make_spearman(gold), "pearson": make_pearson(gold)}
     if against == "ap":
         statistics["ap"] = _average_precision_with(gold)
     if against not in statistics:
         raise UsageError(f"no statistic is called {against!r}\n  choose spearman, pearson or ap")
-    return _named(against, paired_bootstrap(scores_a, scores_b, statistics[against], resamples=resamples, seed=seed))
+    return _make_comparison(against, paired_bootstrap(scores_a, scores_b, statistics[against], resamples=resamples, seed=seed))
 
 
 def compare_sts(
     a: Encoder, b: Encoder, pairs: Sequence[ScoredPair], *, against: Against = "spearman", resamples: int = RESAMPLES, seed: int = 0
 ) -> Comparison:
     """Return two encoders compared on an STS set, by cosine."""
-    pairs = typed_rows(pairs, ScoredPair, name="pairs")
+    pairs = check_rows(pairs, ScoredPair, name="pairs")
     _check(a, b)
     gold = [pair.score for pair in pairs]
     refuse_flat_gold(gold)
-    cosines = [_cosines(encoder, pairs) for encoder in (a, b)]
+    cosines = [_measure_cosines(encoder, pairs) for encoder in (a, b)]
     made = compare_scores(cosines[0], cosines[1], gold, against=against, resamples=resamples, seed=seed)
     return Comparison(f"{against}_cosine", made.n, made.a, made.b, made.difference, made.ci95, made.p)
 
 
 def compare_pairs(a: Encoder, b: Encoder, pairs: Sequence[LabelledPair], *, resamples: int = 1_000, seed: int = 0) -> Comparison:
     """Return two encoders compared at telling same from different, by average precision of cosine."""
-    pairs = typed_rows(pairs, LabelledPair, name="pairs")
+    pairs = check_rows(pairs, LabelledPair, name="pairs")
     _check(a, b)
-    gold = binary_labels(pairs)
-    cosines = [_cosines(encoder, pairs) for encoder in (a, b)]
+    gold = make_binary_labels(pairs)
+    cosines = [_measure_cosines(encoder, pairs) for encoder in (a, b)]
     made = paired_bootstrap(cosines[0], cosines[1], _average_precision_with(gold), resamples=resamples, seed=seed)
-    return _named("cosine_ap", made)
+    return _make_comparison("cosine_ap", made)
 
 
 def compare_retrieval(
@@ -121,8 +120,8 @@ def compare_retrieval(
     k = int(cut)
     askers = query_encoders or (a, b)
     runs = [search_task(encoder, task, k=k, query_encoder=asker) for encoder, asker in zip((a, b), askers, strict=True)]
-    values = [per_query(run, task.judgements, cuts=[k])[metric] for run in runs]
-    return _named(metric, paired_bootstrap(values[0], values[1], of_mean, resamples=resamples, seed=seed))
+    values = [score_queries(run, task.judgements, cuts=[k])[metric] for run in runs]
+    return _make_comparison(metric, paired_bootstrap(values[0], values[1], resample_mean, resamples=resamples, seed=seed))
 
 
 def _check(a: Encoder, b: Encoder) -> None:
@@ -130,19 +129,19 @@ def _check(a: Encoder, b: Encoder) -> None:
     check_encoder(b, "b")
 
 
-def _cosines(encoder: Encoder, pairs: Sequence[ScoredPair] | Sequence[LabelledPair]) -> FloatArray:
+def _measure_cosines(encoder: Encoder, pairs: Sequence[ScoredPair] | Sequence[LabelledPair]) -> FloatArray:
     left, right = encode_sides(encoder, [pair.a for pair in pairs], [pair.b for pair in pairs])
     return pair_similarities(left, right)
 
 
 def _average_precision_with(gold: ArrayLike) -> Statistic:
-    labels = binary(gold)
+    labels = check_binary(gold)
 
     def statistic(scores: FloatArray) -> Resampled:
-        return by_rows(lambda rows: average_precision(scores[rows], labels[rows]), labels.size)
+        return resample_rows(lambda rows: average_precision(scores[rows], labels[rows]), labels.size)
 
     return statistic
 
 
-def _named(metric: str, found: PairedDifference) -> Comparison:
+def _make_comparison(metric: str, found: PairedDifference) -> Comparison:
     return Comparison(metric, found.n, found.a, found.b, found.difference, found.ci95, found.p)

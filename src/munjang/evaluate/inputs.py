@@ -21,22 +21,22 @@ IntArray: TypeAlias = NDArray[np.int64]
 RowKind = TypeVar("RowKind")
 
 
-def typed_rows(rows: object, kind: type[RowKind], *, name: str) -> list[RowKind]:
+def check_rows(rows: object, kind: type[RowKind], *, name: str) -> list[RowKind]:
     """Return rows that have the fields of `kind`, a data class of `datasets.rows`."""
-    needed = [each.name for each in fields(cast(Any, kind)) if each.default is MISSING]
+    needed = [each.name for each in fields(cast("Any", kind)) if each.default is MISSING]
     made = []
     for number, row in enumerate(validate_items(rows, name=name, one=kind.__name__)):
         if any(not hasattr(row, field) for field in needed):
             wanted = f"{kind.__name__}({', '.join(needed)})"
-            raise UsageError(f"{name}[{number}] is a {type(row).__name__}, expected a {wanted} of munjang.evaluate.datasets")
+            raise UsageError(f"{name}[{number}] is a {type(row).__name__}, expected a {wanted} of munjang.data")
         made.append(cast("RowKind", row))
     return made
 
 
-def numbers(values: ArrayLike, *, name: str) -> FloatArray:
+def check_numbers(values: ArrayLike, *, name: str) -> FloatArray:
     """Return `values` as finite float64 in one dimension.
 
-    >>> numbers([1, 2], name="scores")
+    >>> check_numbers([1, 2], name="scores")
     array([1., 2.])
     """
     array = np.asarray(values, dtype=np.float64)
@@ -48,26 +48,26 @@ def numbers(values: ArrayLike, *, name: str) -> FloatArray:
     return array
 
 
-def aligned(a: ArrayLike, b: ArrayLike, *, names: tuple[str, str]) -> tuple[FloatArray, FloatArray]:
+def check_aligned(a: ArrayLike, b: ArrayLike, *, names: tuple[str, str]) -> tuple[FloatArray, FloatArray]:
     """Return two checked arrays of one length."""
-    left, right = numbers(a, name=names[0]), numbers(b, name=names[1])
-    same_length(left, right, names=names)
+    left, right = check_numbers(a, name=names[0]), check_numbers(b, name=names[1])
+    check_same_length(left, right, names=names)
     return left, right
 
 
-def same_length(a: Sequence[Any] | NDArray[Any], b: Sequence[Any] | NDArray[Any], *, names: tuple[str, str]) -> None:
+def check_same_length(a: Sequence[Any] | NDArray[Any], b: Sequence[Any] | NDArray[Any], *, names: tuple[str, str]) -> None:
     """Refuse two lists of different length."""
     if len(a) != len(b):
         raise InputError(f"{len(a)} {names[0]} against {len(b)} {names[1]}, expected one for each")
 
 
-def binary(labels: ArrayLike, *, name: str = "labels") -> IntArray:
+def check_binary(labels: ArrayLike, *, name: str = "labels") -> IntArray:
     """Return labels as 0 and 1, and refuse any other value.
 
-    >>> binary([True, False])
+    >>> check_binary([True, False])
     array([1, 0])
     """
-    array = numbers(labels, name=name)
+    array = check_numbers(labels, name=name)
     bad = np.flatnonzero((array != 0) & (array != 1))
     if bad.size:
         found = f"{array[bad[0]]:g} at row {bad[0]} ({bad.size} in all)"

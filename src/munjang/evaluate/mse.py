@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from munjang.data.rows import TextPair
 from munjang.errors import InputError
-from munjang.evaluate.datasets.rows import TextPair
-from munjang.evaluate.inputs import typed_rows
-from munjang.evaluate.result import jsonable
+from munjang.evaluate.bootstrap import to_jsonable
+from munjang.evaluate.inputs import check_rows
 from munjang.types import Encoder, Vectors, check_encoder
 
 
@@ -26,12 +26,12 @@ class MseResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return every number."""
-        return dict(jsonable(self))
+        return dict(to_jsonable(self))
 
 
 def evaluate_mse(teacher: Encoder, student: Encoder, pairs: Sequence[TextPair]) -> MseResult:
     """Return how far the student's vectors of both sides are from the teacher's vector of the source."""
-    pairs = typed_rows(pairs, TextPair, name="pairs")
+    pairs = check_rows(pairs, TextPair, name="pairs")
     check_encoder(teacher, "teacher")
     check_encoder(student, "student")
     if not pairs:

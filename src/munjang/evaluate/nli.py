@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from munjang.errors import InputError, shown
-from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_interval, of_mean
+from munjang.data.rows import LabelledPair
+from munjang.errors import InputError, quote
+from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_interval, resample_mean, to_jsonable
 from munjang.evaluate.classification import accuracy, macro_f1
-from munjang.evaluate.datasets.rows import LabelledPair
-from munjang.evaluate.inputs import same_length, typed_rows
-from munjang.evaluate.result import jsonable
+from munjang.evaluate.inputs import check_rows, check_same_length
 from munjang.types import Scorer, check_scorer
 from munjang.wording import brief_repr
 
@@ -35,40 +34,40 @@ class NliResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return every number."""
-        return dict(jsonable(self))
+        return dict(to_jsonable(self))
 
 
 def evaluate_nli(
     scorer: Scorer, pairs: Sequence[LabelledPair], *, labels: Sequence[str], resamples: int = RESAMPLES, seed: int = 0
 ) -> NliResult:
     """Return a cross-encoder's scores; `labels` names its outputs in order."""
-    pairs = typed_rows(pairs, LabelledPair, name="pairs")
+    pairs = check_rows(pairs, LabelledPair, name="pairs")
     check_scorer(scorer)
     if not pairs:
         raise InputError("no pairs to evaluate")
     unknown = next((pair for pair in pairs if pair.label not in labels), None)
     if unknown is not None:
-        raise InputError(f"{unknown.where or 'pairs'}: the label {shown(unknown.label)} is none of the model's: {', '.join(labels)}")
+        raise InputError(f"{unknown.where or 'pairs'}: the label {quote(unknown.label)} is none of the model's: {', '.join(labels)}")
     logits = scorer.predict([(pair.a, pair.b) for pair in pairs])
-    return score_nli(labels_of(logits, labels), [pair.label for pair in pairs], resamples=resamples, seed=seed)
+    return score_nli(choose_labels(logits, labels), [pair.label for pair in pairs], resamples=resamples, seed=seed)
 
 
 def score_nli(predicted: Sequence[str], gold: Sequence[str], *, resamples: int = RESAMPLES, seed: int = 0) -> NliResult:
     """Return the scores of labels already predicted. resamples=0 leaves the interval out."""
-    same_length(predicted, gold, names=("predictions", "labels"))
+    check_same_length(predicted, gold, names=("predictions", "labels"))
     right = np.asarray([p == g for p, g in zip(predicted, gold, strict=True)], dtype=np.float64)
     names = sorted(set(gold) | set(predicted))
     confusion = {name: dict.fromkeys(names, 0) for name in names}
     for p, g in zip(predicted, gold, strict=True):
         confusion[g][p] += 1
-    ci95 = {"accuracy": bootstrap_interval(of_mean(right), right.size, resamples=resamples, seed=seed)} if resamples else {}
+    ci95 = {"accuracy": bootstrap_interval(resample_mean(right), right.size, resamples=resamples, seed=seed)} if resamples else {}
     return NliResult(len(gold), accuracy(predicted, gold), macro_f1(predicted, gold), ci95, confusion)
 
 
-def labels_of(logits: ArrayLike, labels: Sequence[str]) -> list[str]:
+def choose_labels(logits: ArrayLike, labels: Sequence[str]) -> list[str]:
     """Return the name of the highest number of each row, the first on ties.
 
-    >>> labels_of([[0.1, 0.9], [2.0, 1.0]], ["no", "yes"])
+    >>> choose_labels([[0.1, 0.9], [2.0, 1.0]], ["no", "yes"])
     ['yes', 'no']
     """
     rows = np.asarray(logits, dtype=np.float64)

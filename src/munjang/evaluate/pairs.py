@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from munjang.errors import InputError, shown
-from munjang.evaluate.bootstrap import Interval, bootstrap_interval, by_rows, of_mean
+from munjang.data.rows import DIFFERENT, SAME, LabelledPair
+from munjang.errors import InputError, quote
+from munjang.evaluate.bootstrap import Interval, bootstrap_interval, resample_mean, resample_rows, to_jsonable
 from munjang.evaluate.classification import average_precision, best_accuracy, best_f1, matthews
-from munjang.evaluate.datasets.rows import DIFFERENT, SAME, LabelledPair
-from munjang.evaluate.inputs import FloatArray, IntArray, binary, same_length, typed_rows
-from munjang.evaluate.result import jsonable
-from munjang.evaluate.similarities import pair_similarities
+from munjang.evaluate.correlation import pair_similarities
+from munjang.evaluate.inputs import FloatArray, IntArray, check_binary, check_rows, check_same_length
 from munjang.evaluate.sts import METRICS, encode_sides
 from munjang.types import Encoder, Vectors, check_encoder
 from munjang.wording import brief_repr
@@ -39,28 +38,28 @@ class PairsResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return n, positives, every number by name, and ci95."""
-        return dict(jsonable({"n": self.n, "positives": self.positives, **self.scores, "ci95": self.ci95}))
+        return dict(to_jsonable({"n": self.n, "positives": self.positives, **self.scores, "ci95": self.ci95}))
 
 
 def evaluate_pairs(encoder: Encoder, pairs: Sequence[LabelledPair], *, resamples: int = 1_000, seed: int = 0) -> PairsResult:
     """Return an encoder's scores on pairs labelled "1" (same) and "0" (different)."""
-    pairs = typed_rows(pairs, LabelledPair, name="pairs")
+    pairs = check_rows(pairs, LabelledPair, name="pairs")
     check_encoder(encoder)
-    labels = binary_labels(pairs)
+    labels = make_binary_labels(pairs)
     a, b = encode_sides(encoder, [pair.a for pair in pairs], [pair.b for pair in pairs])
     return score_pairs(a, b, labels, resamples=resamples, seed=seed)
 
 
 def score_pairs(vectors_a: Vectors, vectors_b: Vectors, labels: ArrayLike, *, resamples: int = 1_000, seed: int = 0) -> PairsResult:
     """Return the scores of vectors already made. resamples=0 leaves the intervals out."""
-    gold = binary(labels)
-    same_length(vectors_a, gold, names=("vectors", "labels"))
+    gold = check_binary(labels)
+    check_same_length(vectors_a, gold, names=("vectors", "labels"))
     scores: dict[str, float] = {}
     for metric in METRICS:
         found = pair_similarities(vectors_a, vectors_b, metric=metric)
         scores |= {f"{metric}_{name}": value for name, value in score_binary(found, gold).items()}
     cosines = pair_similarities(vectors_a, vectors_b)
-    ci95 = _intervals(cosines, gold, scores["cosine_accuracy_threshold"], resamples, seed) if resamples else {}
+    ci95 = _make_intervals(cosines, gold, scores["cosine_accuracy_threshold"], resamples, seed) if resamples else {}
     return PairsResult(int(gold.size), int(gold.sum()), scores, ci95, cosines)
 
 
@@ -80,23 +79,23 @@ def score_binary(scores: ArrayLike, labels: ArrayLike) -> dict[str, float]:
     }
 
 
-def binary_labels(pairs: Sequence[LabelledPair]) -> IntArray:
+def make_binary_labels(pairs: Sequence[LabelledPair]) -> IntArray:
     """Return 1 for same and 0 for different, and refuse any other label by file and line."""
     if not pairs:
         raise InputError("no pairs to evaluate")
     for pair in pairs:
         if pair.label not in (SAME, DIFFERENT):
             raise InputError(
-                f"{pair.where or 'pairs'}: the label is {shown(pair.label)}, expected {SAME} (same) or {DIFFERENT} (different)"
+                f"{pair.where or 'pairs'}: the label is {quote(pair.label)}, expected {SAME} (same) or {DIFFERENT} (different)"
             )
     return np.asarray([int(pair.label == SAME) for pair in pairs], dtype=np.int64)
 
 
-def _intervals(scores: FloatArray, gold: IntArray, threshold: float, resamples: int, seed: int) -> dict[str, Interval]:
+def _make_intervals(scores: FloatArray, gold: IntArray, threshold: float, resamples: int, seed: int) -> dict[str, Interval]:
     """Accuracy with its threshold held still; average precision anew on each resample."""
     right = ((scores >= threshold) == gold).astype(np.float64)
-    precision = by_rows(lambda rows: average_precision(scores[rows], gold[rows]), gold.size)
+    precision = resample_rows(lambda rows: average_precision(scores[rows], gold[rows]), gold.size)
     return {
-        "cosine_accuracy": bootstrap_interval(of_mean(right), gold.size, resamples=resamples, seed=seed),
+        "cosine_accuracy": bootstrap_interval(resample_mean(right), gold.size, resamples=resamples, seed=seed),
         "cosine_ap": bootstrap_interval(precision, gold.size, resamples=resamples, seed=seed),
     }

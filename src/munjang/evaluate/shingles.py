@@ -32,13 +32,13 @@ class Near:
     jaccard: float
 
 
-def near_duplicates(
+def find_near_duplicates(
     left: Sequence[str], right: Sequence[str], *, threshold: float = 0.8, n: int = 4, max_candidates: int = 300_000
 ) -> tuple[list[Near], bool]:
     """Return for each row of `right` its nearest row of `left` at or above the threshold, and whether the bound cut the search short."""
-    candidates, cut = _candidates(signatures(left, n=n), signatures(right, n=n), max_candidates)
+    candidates, cut = _find_candidates(make_signatures(left, n=n), make_signatures(right, n=n), max_candidates)
     best: dict[int, Near] = {}
-    grams = functools.lru_cache(maxsize=20_000)(lambda text: _grams(text, n))
+    grams = functools.lru_cache(maxsize=20_000)(lambda text: _cut_grams(text, n))
     for i, j in candidates:
         if not threshold <= (len(left[i]) + 1) / (len(right[j]) + 1) <= 1 / threshold:
             # No text with so many more characters shares enough of them, unless it repeats itself: such repeats are let go.
@@ -51,9 +51,9 @@ def near_duplicates(
     return [best[j] for j in sorted(best)], cut
 
 
-def signatures(texts: Sequence[str], *, n: int = 4) -> NDArray[np.uint64]:
+def make_signatures(texts: Sequence[str], *, n: int = 4) -> NDArray[np.uint64]:
     """Return BANDS hashes for each text; two texts of Jaccard s agree in one with probability s ** ROWS."""
-    parts = [_minhash(chunk, n) for chunk in _chunks(texts)]
+    parts = [_hash_minima(chunk, n) for chunk in _cut_chunks(texts)]
     mins = np.concatenate(parts) if parts else np.zeros((0, BANDS * ROWS), dtype=np.uint64)
     bands = mins.reshape(len(texts), BANDS, ROWS)
     mixed = np.zeros((len(texts), BANDS), dtype=np.uint64)
@@ -63,11 +63,11 @@ def signatures(texts: Sequence[str], *, n: int = 4) -> NDArray[np.uint64]:
     return mixed
 
 
-def _grams(text: str, n: int) -> frozenset[str]:
+def _cut_grams(text: str, n: int) -> frozenset[str]:
     return frozenset(text[i : i + n] for i in range(max(1, len(text) - n + 1)))
 
 
-def _chunks(texts: Sequence[str]) -> Iterator[list[str]]:
+def _cut_chunks(texts: Sequence[str]) -> Iterator[list[str]]:
     chunk: list[str] = []
     size = 0
     for text in texts:
@@ -80,7 +80,7 @@ def _chunks(texts: Sequence[str]) -> Iterator[list[str]]:
         yield chunk
 
 
-def _minhash(texts: list[str], n: int) -> NDArray[np.uint64]:
+def _hash_minima(texts: list[str], n: int) -> NDArray[np.uint64]:
     """All n-grams of all texts hashed at once; the smallest of each text under BANDS × ROWS orders."""
     # A text shorter than n has one gram: itself, padded.
     padded = [text if len(text) >= n else text.ljust(n, "\0") for text in texts]
@@ -109,7 +109,7 @@ def _minhash(texts: list[str], n: int) -> NDArray[np.uint64]:
     return result
 
 
-def _candidates(left: NDArray[np.uint64], right: NDArray[np.uint64], limit: int) -> tuple[list[tuple[int, int]], bool]:
+def _find_candidates(left: NDArray[np.uint64], right: NDArray[np.uint64], limit: int) -> tuple[list[tuple[int, int]], bool]:
     """Pairs of rows that agree in a band; at most _BUCKET left rows for one signature, since equal texts crowd there."""
     found: set[tuple[int, int]] = set()
     for band in range(BANDS):
@@ -121,9 +121,9 @@ def _candidates(left: NDArray[np.uint64], right: NDArray[np.uint64], limit: int)
         for j, key in enumerate(right[:, band].tolist()):
             found.update((i, j) for i in buckets.get(key, ()))
             if len(found) > limit:
-                return sorted(found, key=_by_right), True
-    return sorted(found, key=_by_right), False
+                return sorted(found, key=_order_by_right), True
+    return sorted(found, key=_order_by_right), False
 
 
-def _by_right(pair: tuple[int, int]) -> tuple[int, int]:
+def _order_by_right(pair: tuple[int, int]) -> tuple[int, int]:
     return pair[1], pair[0]

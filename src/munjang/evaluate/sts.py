@@ -14,15 +14,14 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from munjang.data.rows import ScoredPair
 from munjang.errors import InputError
-from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_intervals, of_pearson, of_spearman
+from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_intervals, resample_pearson, resample_spearman, to_jsonable
 from munjang.evaluate.classification import BestF1, best_f1
-from munjang.evaluate.correlation import pearson, ranks, spearman
-from munjang.evaluate.datasets.rows import ScoredPair
-from munjang.evaluate.inputs import FloatArray, numbers, same_length, typed_rows
-from munjang.evaluate.result import jsonable
-from munjang.evaluate.similarities import pair_similarities
-from munjang.types import Encoder, Metric, Vectors, check_encoder
+from munjang.evaluate.correlation import pair_similarities, pearson, rank_values, spearman
+from munjang.evaluate.inputs import FloatArray, check_numbers, check_rows, check_same_length
+from munjang.evaluate.rerank import score_relevance
+from munjang.types import Encoder, Metric, Scorer, Vectors, check_encoder
 from munjang.wording import brief_repr
 
 METRICS: tuple[Metric, ...] = get_args(Metric)
@@ -71,7 +70,7 @@ class StsResult:
         body: dict[str, Any] = {"n": self.n, **self.scores, "ci95": self.ci95, "genres": self.genres, "worst": self.worst}
         if self.binary is not None:
             body |= {"f1_cosine": self.binary.f1, "f1_threshold_cosine": self.binary.threshold}
-        return dict(jsonable(body))
+        return dict(to_jsonable(body))
 
 
 def evaluate_sts(
@@ -84,7 +83,7 @@ def evaluate_sts(
     seed: int = 0,
 ) -> StsResult:
     """Return an encoder's scores on pairs with gold scores, per genre where there are several."""
-    pairs = typed_rows(pairs, ScoredPair, name="pairs")
+    pairs = check_rows(pairs, ScoredPair, name="pairs")
     check_encoder(encoder)
     if not pairs:
         raise InputError("no pairs to evaluate, expected at least two")
@@ -104,8 +103,8 @@ def score_sts(
     seed: int = 0,
 ) -> StsResult:
     """Return the scores of vectors already made; `pairs` lends texts and genres to the report. resamples=0: no intervals."""
-    truth = numbers(gold, name="gold scores")
-    same_length(vectors_a, truth, names=("vectors", "gold scores"))
+    truth = check_numbers(gold, name="gold scores")
+    check_same_length(vectors_a, truth, names=("vectors", "gold scores"))
     found = {metric: pair_similarities(vectors_a, vectors_b, metric=metric) for metric in METRICS}
     cosines = found["cosine"]
     named = {"pearson": pearson, "spearman": spearman}
@@ -113,10 +112,10 @@ def score_sts(
     return StsResult(
         n=int(truth.size),
         scores=scores,
-        ci95=_intervals(found, truth, resamples, seed) if resamples else {},
+        ci95=_make_intervals(found, truth, resamples, seed) if resamples else {},
         cosines=cosines,
-        genres=_genres(cosines, truth, pairs),
-        worst=_worst(cosines, truth, pairs, worst),
+        genres=_score_genres(cosines, truth, pairs),
+        worst=_find_worst(cosines, truth, pairs, worst),
         binary=None if binary_at is None else best_f1(cosines, truth >= binary_at - 1e-9),
     )
 
@@ -127,13 +126,13 @@ def encode_sides(encoder: Encoder, a: Sequence[str], b: Sequence[str]) -> tuple[
     return both[: len(a)], both[len(a) :]
 
 
-def _intervals(found: Mapping[Metric, FloatArray], gold: FloatArray, resamples: int, seed: int) -> dict[str, Interval]:
-    made = {f"pearson_{metric}": of_pearson(scores, gold) for metric, scores in found.items()}
-    made |= {f"spearman_{metric}": of_spearman(scores, gold) for metric, scores in found.items()}
+def _make_intervals(found: Mapping[Metric, FloatArray], gold: FloatArray, resamples: int, seed: int) -> dict[str, Interval]:
+    made = {f"pearson_{metric}": resample_pearson(scores, gold) for metric, scores in found.items()}
+    made |= {f"spearman_{metric}": resample_spearman(scores, gold) for metric, scores in found.items()}
     return bootstrap_intervals(made, gold.size, resamples=resamples, seed=seed)
 
 
-def _genres(cosines: FloatArray, gold: FloatArray, pairs: Sequence[ScoredPair]) -> tuple[GenreScores, ...]:
+def _score_genres(cosines: FloatArray, gold: FloatArray, pairs: Sequence[ScoredPair]) -> tuple[GenreScores, ...]:
     names = sorted({pair.genre for pair in pairs})
     if len(names) < 2:
         return ()
@@ -143,10 +142,42 @@ def _genres(cosines: FloatArray, gold: FloatArray, pairs: Sequence[ScoredPair]) 
     )
 
 
-def _worst(cosines: FloatArray, gold: FloatArray, pairs: Sequence[ScoredPair], count: int) -> tuple[WorstPair, ...]:
+def _find_worst(cosines: FloatArray, gold: FloatArray, pairs: Sequence[ScoredPair], count: int) -> tuple[WorstPair, ...]:
     """Farthest apart by rank, as a share of all ranks: free of the scale of either side."""
     if not pairs or gold.size < 2 or math.isclose(float(np.ptp(gold)), 0.0):
         return ()
-    gaps = (ranks(cosines) - ranks(gold)) / gold.size
+    gaps = (rank_values(cosines) - rank_values(gold)) / gold.size
     at = np.argsort(-np.abs(gaps), kind="stable")[:count]
     return tuple(WorstPair(pairs[i].a, pairs[i].b, float(gold[i]), float(cosines[i]), float(gaps[i]), pairs[i].where) for i in at)
+
+
+@brief_repr
+@dataclass(frozen=True)
+class CorrelationResult:
+    """How well one list of scores follows gold scores: `pearson` and `spearman`."""
+
+    n: int
+    scores: dict[str, float]
+    ci95: dict[str, Interval]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return n, both numbers by name, and ci95."""
+        return dict(to_jsonable({"n": self.n, **self.scores, "ci95": self.ci95}))
+
+
+def evaluate_sts_scores(scorer: Scorer, pairs: Sequence[ScoredPair], *, resamples: int = RESAMPLES, seed: int = 0) -> CorrelationResult:
+    """Return a cross-encoder's correlations on pairs with gold scores; a model with several labels is refused."""
+    pairs = check_rows(pairs, ScoredPair, name="pairs")
+    if not pairs:
+        raise InputError("no pairs to evaluate, expected at least two")
+    scores = score_relevance(scorer, [(pair.a, pair.b) for pair in pairs])
+    return score_correlations(scores, [pair.score for pair in pairs], resamples=resamples, seed=seed)
+
+
+def score_correlations(scores: ArrayLike, gold: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0) -> CorrelationResult:
+    """Return the correlations of scores already made. resamples=0 leaves the intervals out."""
+    found, truth = check_numbers(scores, name="scores"), check_numbers(gold, name="gold scores")
+    check_same_length(found, truth, names=("scores", "gold scores"))
+    made = {"pearson": resample_pearson(found, truth), "spearman": resample_spearman(found, truth)} if resamples else {}
+    ci95 = bootstrap_intervals(made, truth.size, resamples=resamples, seed=seed) if made else {}
+    return CorrelationResult(int(truth.size), {"pearson": pearson(found, truth), "spearman": spearman(found, truth)}, ci95)

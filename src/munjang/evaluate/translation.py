@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from munjang.data.rows import TextPair
 from munjang.errors import InputError
-from munjang.evaluate.bootstrap import RESAMPLES, Interval, mean_intervals
-from munjang.evaluate.datasets.rows import TextPair
-from munjang.evaluate.inputs import FloatArray, same_length, typed_rows
-from munjang.evaluate.result import jsonable
+from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_means, to_jsonable
+from munjang.evaluate.inputs import FloatArray, check_rows, check_same_length
 from munjang.types import Encoder, Vectors, check_encoder
 from munjang.vectors.topk import top_k
 from munjang.wording import brief_repr
@@ -35,14 +34,14 @@ class TranslationResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return every number."""
-        return dict(jsonable(self))
+        return dict(to_jsonable(self))
 
 
 def evaluate_translation(
     encoder: Encoder, pairs: Sequence[TextPair], *, target_encoder: Encoder | None = None, resamples: int = RESAMPLES, seed: int = 0
 ) -> TranslationResult:
     """Return an encoder's accuracy at finding translations; `target_encoder` encodes the target side, where that is another model."""
-    pairs = typed_rows(pairs, TextPair, name="pairs")
+    pairs = check_rows(pairs, TextPair, name="pairs")
     check_encoder(encoder)
     check_encoder(target_encoder or encoder, "target_encoder")
     if not pairs:
@@ -62,18 +61,18 @@ def score_translation(
     seed: int = 0,
 ) -> TranslationResult:
     """Return the accuracy of vectors already made; without texts only the very row counts as right. resamples=0: no intervals."""
-    same_length(source_vectors, target_vectors, names=("source vectors", "target vectors"))
+    check_same_length(source_vectors, target_vectors, names=("source vectors", "target vectors"))
     n = len(source_vectors)
     if not n:
         raise InputError("no vectors to compare")
-    there = _found(source_vectors, target_vectors, target)
-    back = _found(target_vectors, source_vectors, source)
+    there = _find_partners(source_vectors, target_vectors, target)
+    back = _find_partners(target_vectors, source_vectors, source)
     columns = {"src2trg_accuracy": there, "trg2src_accuracy": back} if resamples else {}
-    ci95 = mean_intervals(columns, resamples=resamples, seed=seed)
+    ci95 = bootstrap_means(columns, resamples=resamples, seed=seed)
     return TranslationResult(n, float(there.mean()), float(back.mean()), float((there.mean() + back.mean()) / 2), ci95)
 
 
-def _found(queries: Vectors, corpus: Vectors, texts: Sequence[str] | None) -> FloatArray:
+def _find_partners(queries: Vectors, corpus: Vectors, texts: Sequence[str] | None) -> FloatArray:
     _, nearest = top_k(queries, corpus, k=1, metric="cosine")
     rows = enumerate(nearest[:, 0].tolist())
     right = [column == row or (texts is not None and texts[column] == texts[row]) for row, column in rows]

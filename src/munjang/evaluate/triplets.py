@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from munjang.data.rows import Triplet
 from munjang.errors import InputError
-from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_interval, of_mean
-from munjang.evaluate.datasets.rows import Triplet
-from munjang.evaluate.inputs import typed_rows
-from munjang.evaluate.result import jsonable
-from munjang.evaluate.similarities import pair_similarities
+from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_interval, resample_mean, to_jsonable
+from munjang.evaluate.correlation import pair_similarities
+from munjang.evaluate.inputs import check_rows
 from munjang.evaluate.sts import METRICS
 from munjang.types import Encoder, Vectors, check_encoder
 from munjang.wording import brief_repr
@@ -33,14 +32,14 @@ class TripletsResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return n, the accuracies by name, and ci95."""
-        return dict(jsonable({"n": self.n, **self.scores, "ci95": self.ci95}))
+        return dict(to_jsonable({"n": self.n, **self.scores, "ci95": self.ci95}))
 
 
 def evaluate_triplets(
     encoder: Encoder, triplets: Sequence[Triplet], *, margin: float = 0.0, resamples: int = RESAMPLES, seed: int = 0
 ) -> TripletsResult:
     """Return an encoder's accuracy; with a margin, the positive must be nearer by more than that."""
-    triplets = typed_rows(triplets, Triplet, name="triplets")
+    triplets = check_rows(triplets, Triplet, name="triplets")
     check_encoder(encoder)
     if not triplets:
         raise InputError("no triplets to evaluate")
@@ -61,5 +60,5 @@ def score_triplets(
         right[f"{metric}_accuracy"] = (near > far + margin).astype(np.float64)
     n = len(anchors)
     main = right["cosine_accuracy"]
-    ci95 = {"cosine_accuracy": bootstrap_interval(of_mean(main), n, resamples=resamples, seed=seed)} if resamples else {}
+    ci95 = {"cosine_accuracy": bootstrap_interval(resample_mean(main), n, resamples=resamples, seed=seed)} if resamples else {}
     return TripletsResult(n, {name: float(column.mean()) if n else float("nan") for name, column in right.items()}, ci95)

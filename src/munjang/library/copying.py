@@ -1,37 +1,76 @@
-"""One store → another, with vectors and words as they are: nothing is encoded again."""
+"""One library → another, with vectors and words as they are: nothing is encoded again.
+
+A library in SQLite becomes a new file as it stands at one commit (`snapshot`), while others go on writing to it. Into a library that
+exists, or to and from a server, documents go batch by batch (`copy_documents`).
+"""
 
 from __future__ import annotations
 
-from munjang.errors import UsageError, shown
-from munjang.library.adding import Progress
+from contextlib import closing
+from pathlib import Path
+
+from munjang.errors import UsageError, quote
+from munjang.file_lock import PATIENCE
+from munjang.library.indexing import Progress
+from munjang.library.open_store import ADDRESSES, open_store
+from munjang.library.sqlite_files import open_connection, translated
+from munjang.library.sqlite_store import SqliteStore
 from munjang.library.store import Entry, Store
 
 BATCH = 512
 """Documents that are read and committed at once."""
 
 
-def copy_documents(source: Store, target: Store, *, progress: Progress | None = None) -> int:
+def copy_library(source: Store, target: str | Path, *, progress: Progress | None = None, patience: float = PATIENCE) -> int:
+    """Copy a library to a path or an address and return how many documents were not there yet."""
+    is_path = not str(target).startswith(ADDRESSES)
+    if is_path and isinstance(source, SqliteStore) and not Path(target).exists():
+        return snapshot(source, Path(target), progress=progress)
+    with closing(open_store(target, source.settings())[0]) as store:
+        return copy_documents(source, store, progress=progress, patience=patience)
+
+
+def snapshot(source: Store, path: Path, *, progress: Progress | None = None) -> int:
+    """Write a library as it is now to a new file and return how many documents it holds."""
+    if isinstance(source, SqliteStore):
+        source.back_up(path)
+        with closing(SqliteStore.open(path)) as copy:
+            documents, _ = copy.count()
+        if progress is not None:
+            progress(documents)
+        return documents
+    with closing(SqliteStore.open(path, create_with=source.settings())) as copy:
+        documents = copy_documents(source, copy, progress=progress)
+    with translated(str(path)), closing(open_connection(path, write=True)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # all of it is in the one file
+    return documents
+
+
+def copy_documents(source: Store, target: Store, *, progress: Progress | None = None, patience: float = 0.0) -> int:
     """Put every document of the source into the target and return how many were not there yet.
 
-    Commits batch by batch; whoever is interrupted begins again, and what is there is passed over. Other documents of the target stay.
+    Commits batch by batch, and lets other writers in between; whoever is interrupted begins again, and what is there is passed over. Other
+    documents of the target stay.
     """
     mine, theirs = source.settings(), target.settings()
     if source.uuid == target.uuid:
         raise UsageError(f"{source.name}: is the library that it should be copied to")
     if mine != theirs:
         raise UsageError(
-            f"{target.name}: holds vectors of {shown(theirs.model)} ({theirs.fingerprint[:12]}), "
-            f"{source.name} those of {shown(mine.model)} ({mine.fingerprint[:12]}), or is split otherwise\n  copy to a new library"
+            f"{target.name}: holds vectors of {quote(theirs.model)} ({theirs.fingerprint[:12]}), "
+            f"{source.name} those of {quote(mine.model)} ({mine.fingerprint[:12]}), or is split otherwise\n  copy to a new library"
         )
     copied = 0
-    with target.writer(f"copy from {source.name}"):
-        for block in source.entries(block=BATCH):
+    for block in source.entries(block=BATCH):
+        with target.writer(f"copy from {source.name}", patience=patience):
+            if target.settings() != mine:
+                raise UsageError(f"{target.name}: was encoded anew while it was copied to\n  copy to a new library")
             missing = _missing(block, target)
             if missing:
                 target.put(missing)
-            copied += len(missing)
-            if progress is not None:
-                progress(len(block))
+        copied += len(missing)
+        if progress is not None:
+            progress(len(block))
     return copied
 
 

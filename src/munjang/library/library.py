@@ -1,64 +1,80 @@
 """A library: documents you can search by meaning and by words, in one file that survives anything.
 
 The library brings a store, an encoder and the caches together; each of them is explained in its own file. A library may be used from
-several threads. One writer at a time: another one gets `Busy`. Searching never waits for a writer.
+several threads. One writer at a time: others wait for their turn, and get `Busy` when it does not come. A long `add` lets others in after
+each batch. Searching never waits for a writer.
 """
 
 from __future__ import annotations
 
+import math
+import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, repeat
 from pathlib import Path
 from types import TracebackType
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
-from munjang.errors import UsageError, shown
-from munjang.library.adding import AddReport, Progress, add_documents, make_entries
-from munjang.library.fuse import Hybrid
-from munjang.library.hits import Hit
-from munjang.library.incoming import Records, documents, storable
-from munjang.library.info import Info, info_of
-from munjang.library.liking import liked_vector
+from munjang.errors import UsageError, quote
+from munjang.file_lock import PATIENCE
+from munjang.library.feedback import liked_vector
+from munjang.library.index_config import Tuning
+from munjang.library.indexing import AddReport, Progress, add_batch, add_groups, make_entries, split_batches
 from munjang.library.matrix import unit
-from munjang.library.meaning import Meaning
-from munjang.library.opening import check_model, model_name, open_store, settings_for
-from munjang.library.ranking import Query
-from munjang.library.search import Request, find, finish
-from munjang.library.store import Document, Entry, Store
-from munjang.library.tuning import Tuning
-from munjang.library.where import Condition
-from munjang.library.where_keys import KnownKeys, UnknownKeyWarning
-from munjang.library.where_parser import parse_where
+from munjang.library.open_store import check_model, choose_views, model_name, open_store, settings_for
+from munjang.library.ranking import Hybrid, Query
+from munjang.library.records import Records, documents, storable
+from munjang.library.results import Hit, Info, info_of
+from munjang.library.search import KnownKeys, Request, UnknownKeyWarning, find, finish
+from munjang.library.store import CommitUnknown, Document, Entry, ServerLost, Store
+from munjang.library.vector_search import VectorSearch
+from munjang.library.where import Condition, parse_where
 from munjang.library.words import question_words, with_stems
+from munjang.options import Option, check_options
 from munjang.other_names import SEARCH, explain_other_names
 from munjang.text.korean import Analyser
-from munjang.text.rows import BadLines
+from munjang.text.records import BadLines
 from munjang.text.unicode import clean
 from munjang.text.validate_texts import validate_ids, validate_text, validate_texts
 from munjang.types import Encoder, Scorer, check_encoder, check_scorer
 from munjang.wording import name_facts, quote_place
+
+Value = TypeVar("Value")
+
+READ_PAUSES = (0.05, 0.5)
+"""Seconds before a read is tried again after a server ended the connection."""
 
 QUERY_CHARACTERS = 10_000
 """Characters of a query that are looked at for words."""
 
 
 class Library:
-    """Documents with their vectors; made by `Library.open`."""
+    """Documents with their vectors; opened or created by `Library.open`."""
 
     def __init__(
-        self, store: Store, encoder: Encoder | None, *, query_encoder: Encoder | None = None, folder: Path | None, tuning: Tuning
+        self,
+        store: Store,
+        encoder: Encoder | None,
+        *,
+        query_encoder: Encoder | None = None,
+        folder: Path | None,
+        tuning: Tuning,
+        patience: float = PATIENCE,
     ) -> None:
         self.store = store
         self.encoder = encoder
         self.query_encoder = query_encoder or encoder
         self._tuning = tuning
-        self._meaning = Meaning(store, folder, tuning)
+        self.patience = check_patience(patience)
+        self._meaning = VectorSearch(store, folder, tuning)
         self._keys = KnownKeys(store)
 
     def __repr__(self) -> str:
-        model = "no model" if self.encoder is None else f"model {shown(model_name(self.encoder), 40)}"
+        model = "no model" if self.encoder is None else f"model {quote(model_name(self.encoder), 40)}"
         return name_facts("Library", [quote_place(self.store.name), model])  # no counts: a repr must not ask a server
 
     @classmethod
@@ -72,93 +88,133 @@ class Library:
         analyser: Analyser | None = None,
         passage_characters: int | None = None,
         tuning: Tuning | None = None,
+        patience: float = PATIENCE,
+        name: str | None = None,
     ) -> Library:
-        """Open the library at a path, or make it there; an encoder that is not the library's own is refused with both names.
+        """Open the library at a path, or create it; an encoder that is not the library's own is rejected with both names.
 
-        Without an encoder the library can be read, checked and thinned out, but takes no texts. `query_encoder` is for models that read
-        questions and documents with different prompts. `analyser` and `passage_characters` are for a new library; an old one keeps its own.
+        Without an encoder no text can be added or searched for. The model's own prompts for queries and documents are applied;
+        `query_encoder` is for queries that another encoder reads. `analyser` and `passage_characters` are for a new library; an old one
+        keeps its own.
+        `patience` is how many seconds a call that writes waits for other writers before it raises Busy. `name` is what messages call the
+        library, else its path. A library on a read-only disk can be searched.
         """
-        for name, given in (("encoder", encoder), ("query_encoder", query_encoder)):
+        check_patience(patience)
+        for argument, given in (("encoder", encoder), ("query_encoder", query_encoder)):
             if given is not None:
-                check_encoder(given, name)
+                check_encoder(given, argument)
         made_with = None
         if create and encoder is not None:
-            made_with = settings_for(encoder, analyser=analyser, passage_characters=passage_characters)
-        store, folder = open_store(path, made_with)
+            made_with = settings_for(choose_views(encoder, None, None)[0], analyser=analyser, passage_characters=passage_characters)
+        store, folder = open_store(path, made_with, name=name)
         try:
             if encoder is not None:
+                encoder, query_encoder = choose_views(encoder, query_encoder, store.settings().fingerprint)
                 check_model(store, encoder)
         except BaseException:
             store.close()
             raise
-        return cls(store, encoder, query_encoder=query_encoder, folder=folder, tuning=tuning or Tuning())
+        return cls(store, encoder, query_encoder=query_encoder, folder=folder, tuning=tuning or Tuning(), patience=patience)
 
-    def add(self, records: Records, *, progress: Progress | None = None, bad: BadLines | None = None) -> AddReport:
-        """Add records, or replace those whose id is known; what `progress` was told, and all when this returns, is on disk.
+    def add(
+        self, records: Records, *, progress: Progress | None = None, bad: BadLines | None = None, patience: float | None = None
+    ) -> AddReport:
+        """Add records, or replace those whose id is known; everything reported to `progress`, and all when this returns, is on disk.
 
         A record is a text, a mapping with "text" (and maybe "id", "metadata" and more), or a `Record`. A data frame of pandas or polars is
-        taken row by row: its columns "text" and "id", the others as metadata. Only new or changed texts are encoded. A record that cannot
-        be taken is an error; with `bad` it is counted there, and the others go on.
+        taken row by row: its columns "text" and "id", the others as metadata. Only new or changed texts are encoded. An invalid record
+        is an error; with `bad` it is counted there instead, and the others are added. `patience` is how long each batch waits for its
+        turn, else as long as the library was opened with.
         """
-        return self._write("add", documents(records, bad=bad), progress, must_exist=False)
+        return self._write("add", documents(records, bad=bad), progress, must_exist=False, patience=patience)
 
-    def update(self, records: Records, *, progress: Progress | None = None) -> AddReport:
-        """Replace documents that exist; an unknown id is refused before its batch is written."""
-        return self._write("update", documents(records), progress, must_exist=True)
+    def add_groups(self, groups: Sequence[Records], *, patience: float | None = None) -> list[AddReport]:
+        """Add the records of several callers in one commit and return a report for each; where this fails, nothing is added."""
+        encoder, found = self._needed(self.encoder), [list(documents(records)) for records in groups]
 
-    def remove(self, ids: Iterable[str]) -> int:
-        """Remove documents and return how many there were; unknown ids are passed over."""
-        with self.store.writer("remove"):
-            return self.store.delete([id for id in validate_ids(ids) if storable(id)])
+        def write() -> list[AddReport]:
+            check_model(self.store, encoder)
+            return add_groups(self.store, encoder, found)
+
+        return self._in_turn("add", write, wrote=lambda reports: any(each.written for each in reports), patience=patience)
+
+    def update(self, records: Records, *, progress: Progress | None = None, patience: float | None = None) -> AddReport:
+        """Replace existing documents; an unknown id is rejected before its batch is written."""
+        return self._write("update", documents(records), progress, must_exist=True, patience=patience)
+
+    def remove(self, ids: Iterable[str], *, patience: float | None = None) -> int:
+        """Remove documents and return how many there were; unknown ids are ignored."""
+        wanted = [id for id in validate_ids(ids) if storable(id)]
+        return self._in_turn("remove", lambda: self.store.delete(wanted), wrote=bool, patience=patience)
 
     def get(self, ids: Iterable[str]) -> list[Document]:
         """Return the documents with these ids, in this order, without those that do not exist."""
         wanted = validate_ids(ids)
         self.store.verify()
-        found = self.store.get([id for id in wanted if storable(id)])
+        found = self._read(lambda: self.store.get([id for id in wanted if storable(id)]))
         return [found[id] for id in wanted if id in found]
+
+    def use_encoder(self, encoder: Encoder, query_encoder: Encoder | None = None) -> None:
+        """Give a library that was opened without an encoder the one that it was made with; another one is refused."""
+        check_encoder(encoder)
+        check_encoder(query_encoder or encoder, "query_encoder")
+        encoder, query_encoder = choose_views(encoder, query_encoder, self.store.settings().fingerprint)
+        check_model(self.store, encoder)
+        self.encoder, self.query_encoder = encoder, query_encoder
 
     @explain_other_names(SEARCH)
     def search(
         self,
         query: str | None = None,
-        k: int = 10,
+        k: Annotated[int, Option("How many documents.", min=1, flags=("--top", "-k"))] = 10,
         *,
-        where: str | Condition | None = None,
-        hybrid: bool | Hybrid = False,
+        where: Annotated[
+            str | Condition | None, Option("Only documents that match a filter on metadata, id and text: year >= 2020 and kind = 'a'")
+        ] = None,
+        strict: Annotated[bool, Option("Refuse a filter with a metadata key that no document has.")] = False,
+        hybrid: Annotated[bool | Hybrid, Option("Search for words as well as for meaning.")] = False,
         rerank: Scorer | None = None,
-        rerank_share: float | None = None,
-        exact: bool | None = None,
-        like: Sequence[str] = (),
-        unlike: Sequence[str] = (),
-        min_score: float | None = None,
-        explain: bool = False,
-        budget_seconds: float | None = None,
-        strict: bool = False,
+        rerank_share: Annotated[
+            float | None,
+            Option(
+                "The cross-encoder's weight, by default what its folder asks for; the rest goes to the first-stage score.", min=0.01, max=1
+            ),
+        ] = None,
+        budget_seconds: Annotated[float | None, Option("Stop re-ranking after so many seconds.", min=0, flags=("--budget",))] = None,
+        like: Annotated[Sequence[str], Option("Search near this document; may be repeated.")] = (),
+        unlike: Annotated[Sequence[str], Option("Search away from this document; may be repeated.")] = (),
+        min_score: Annotated[float | None, Option("Leave out hits that score less.")] = None,
+        exact: Annotated[
+            bool | None,
+            Option("By default approximate where the library has an index for it, else exact.", flags=("--exact/--approximate",)),
+        ] = None,
+        explain: Annotated[bool, Option("Show what each hit's score is made of.")] = False,
         notes: list[str] | None = None,
     ) -> list[Hit]:
-        """Return the k documents that answer best, best first.
+        """Return the k best documents, best first.
 
-        `where` filters by metadata (`"year >= 2020 and category = '소설'"`). `hybrid` adds words to meaning. `rerank` lets a cross-encoder
-        order the best 50, for at most `budget_seconds`; with a `rerank_share` below 1 the first ranking keeps the rest of the say, and
-        without one the cross-encoder has what its folder asks for. `exact` chooses between exact and approximate search; None takes
-        approximate where lists exist. `like` and `unlike` are ids of documents to look near and away from, with a query or without; they
+        `where` filters by metadata (`"year >= 2020 and category = '소설'"`). `hybrid` adds words to meaning. `rerank` is a cross-encoder
+        that re-ranks the best 50, for at most `budget_seconds`; `rerank_share` is its weight, and the rest of the weight goes to the
+        first-stage score (default: the model's own). `exact` chooses between exact and approximate search; None takes
+        approximate where lists exist. `like` and `unlike` are ids of documents to be similar to and to avoid, with or without a query; they
         are not among the hits. `min_score` is a bound on the score that is shown. A key of `where` that no document has is an
-        UnknownKeyWarning; with `strict` an error; with `notes` a sentence that is put there.
+        UnknownKeyWarning; with `strict` an error; with `notes` a sentence appended there.
         """
         if query is None and (not like or rerank is not None):
             raise UsageError("there is no query, expected one, or documents to look near (like), which a re-ranker cannot read")
         like, unlike = validate_ids(like, name="like"), validate_ids(unlike, name="unlike")
-        request = _request(k, where, hybrid, rerank, rerank_share, exact, [*like, *unlike], min_score, explain, budget_seconds)
+        request = _request(locals(), rerank=rerank)
         self.store.verify()
         self._check_keys(request.where, strict, notes)
         if query is None:
             request = replace(request, hybrid=None)
-            return self._find([Query(liked_vector(self.store, None, like, unlike), ())], [""], request)[0]
+            vector_D = self._read(lambda: liked_vector(self.store, None, like, unlike))
+            return self._find([Query(vector_D, ())], [""], request)[0]
         text = _question(query)
         [asked] = self._queries([text], request)
         if like or unlike:
-            asked = replace(asked, vector_D=liked_vector(self.store, asked.vector_D, like, unlike))
+            near_D = asked.vector_D
+            asked = replace(asked, vector_D=self._read(lambda: liked_vector(self.store, near_D, like, unlike)))
         return self._find([asked], [text], request)[0]
 
     @explain_other_names(SEARCH)
@@ -168,40 +224,42 @@ class Library:
         k: int = 10,
         *,
         where: str | Condition | None = None,
+        strict: bool = False,
         hybrid: bool | Hybrid = False,
         rerank: Scorer | None = None,
         rerank_share: float | None = None,
-        exact: bool | None = None,
-        min_score: float | None = None,
-        explain: bool = False,
         budget_seconds: float | None = None,
-        strict: bool = False,
+        min_score: float | None = None,
+        exact: bool | None = None,
+        explain: bool = False,
         notes: list[str] | None = None,
     ) -> list[list[Hit]]:
-        """Return an answer for each query, as `search` would, but encoded and searched together; `budget_seconds` is for each."""
-        request = _request(k, where, hybrid, rerank, rerank_share, exact, [], min_score, explain, budget_seconds)
+        """Return an answer for each query, as `search` with these options would, but encoded and searched together.
+
+        `budget_seconds` is for each query. `like` and `unlike` belong to one query, so they are not taken.
+        """
+        request = _request(locals() | {"like": (), "unlike": ()}, rerank=rerank)
         texts = [_question(query) for query in validate_texts(queries, name="queries")]
         self.store.verify()
         self._check_keys(request.where, strict, notes)
         return self._find(self._queries(texts, request), texts, request) if texts else []
 
     def prepare(self) -> str:
-        """Build what makes searching fast, now instead of at the first search; say how searches are answered from now on."""
+        """Build the search index now instead of at the first search; return how searches will be answered."""
         self.store.verify(whole=True)
         return self._meaning.prepare()
 
     def info(self) -> Info:
-        """Return what the library is and holds."""
-        return info_of(self.store)
+        """Return the library's settings and content."""
+        return self._read(lambda: info_of(self.store))
 
     def check(self) -> list[str]:
-        """Read everything and return what is wrong, one sentence each; empty when all is well. Caches need no check: none is trusted."""
+        """Read everything and return a list of problems, one sentence each. Caches need no check: none is trusted."""
         return self.store.check()
 
-    def compact(self) -> None:
-        """Give the space of removed documents back to the disk."""
-        with self.store.writer("compact"):
-            self.store.compact()
+    def compact(self, *, patience: float | None = None) -> None:
+        """Reclaim the disk space of removed documents."""
+        self._in_turn("compact", self.store.compact, wrote=lambda _: True, patience=patience)
 
     def reencode(
         self,
@@ -210,10 +268,12 @@ class Library:
         query_encoder: Encoder | None = None,
         passage_characters: int | None = None,
         progress: Progress | None = None,
+        patience: float | None = None,
     ) -> None:
-        """Encode every document with another model, in one step: until it is done, and if it fails, the library is the old one."""
+        """Re-encode every document with another model, atomically: until it is done, and if it fails, the old vectors remain."""
         check_encoder(encoder)
         check_encoder(query_encoder or encoder, "query_encoder")
+        encoder, query_encoder = choose_views(encoder, query_encoder, None)
         way = with_stems(self.store.settings().analyser)
         settings = replace(settings_for(encoder, passage_characters=passage_characters), analyser=way)
 
@@ -224,20 +284,20 @@ class Library:
                     progress(len(block))
 
         self.store.verify(whole=True)  # a document that damage hides would be dropped
-        with self.store.writer(f"reencode with {model_name(encoder)}"):
+        with self.store.writer(f"reencode with {model_name(encoder)}", patience=self._patience(patience)):
             self.store.put(entries(), settings=settings)
-        self.encoder, self.query_encoder = encoder, query_encoder or encoder
+        self.encoder, self.query_encoder = encoder, query_encoder
 
     def discard_new(self) -> bool:
         """Close a library; remove it if opening it here made it, nothing was written since and nobody else has it open. Say whether it was.
 
-        For whoever makes a library for records that then turn out to be unusable.
+        For callers that create a library for records which then turn out to be unusable.
         """
         self.close()
         return self.store.discard_new()
 
     def close(self) -> None:
-        """Let go of files; a second call does nothing."""
+        """Close all files; a second call does nothing."""
         self._meaning.forget()
         self.store.close()
 
@@ -247,14 +307,56 @@ class Library:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _write(self, purpose: str, records: Iterable[Document], progress: Progress | None, *, must_exist: bool) -> AddReport:
+    def _write(
+        self, purpose: str, records: Iterable[Document], progress: Progress | None, *, must_exist: bool, patience: float | None
+    ) -> AddReport:
+        """Write batch by batch, and let other writers in between: neither a long file nor a slow reader of it keeps them out."""
         encoder = self._needed(self.encoder)
-        with self.store.writer(purpose):
-            check_model(self.store, encoder)  # someone may have changed the library's model since it was opened
-            return add_documents(self.store, encoder, records, tuning=self._tuning, progress=progress, must_exist=must_exist)
+        report, start = AddReport(), time.perf_counter()
+        for batch in split_batches(records, self._tuning):
+
+            def write(batch: list[Document] = batch) -> AddReport:
+                check_model(self.store, encoder)  # someone may have changed the library's model meanwhile
+                return add_batch(self.store, encoder, batch, must_exist=must_exist, progress=progress)
+
+            report += self._in_turn(purpose, write, wrote=lambda done: done.written > 0, patience=patience)
+            if progress is not None:
+                progress(len(batch))
+        return replace(report, seconds=time.perf_counter() - start)
+
+    def _in_turn(self, purpose: str, work: Callable[[], Value], *, wrote: Callable[[Value], bool], patience: float | None) -> Value:
+        """Do work that may be repeated as the only writer; repeat it when the store's server was lost, while patience lasts.
+
+        Where the server was lost in a commit, and repeating writes nothing, the commit had taken place, and its result counts.
+        """
+        end = time.monotonic() + self._patience(patience)
+        unknown: CommitUnknown | None = None
+        for pause in chain((0.02, 0.05, 0.1, 0.2, 0.5), repeat(1.0)):
+            try:
+                with self.store.writer(purpose, patience=max(0.0, end - time.monotonic())):
+                    result = work()
+                return unknown.result if unknown is not None and unknown.result is not None and not wrote(result) else result
+            except ServerLost as error:
+                unknown = error if isinstance(error, CommitUnknown) else unknown
+                if time.monotonic() + pause >= end:
+                    raise unknown or error from None
+                time.sleep(pause)
+        raise AssertionError("the pauses never end")
+
+    def _patience(self, patience: float | None) -> float:
+        return self.patience if patience is None else check_patience(patience)
+
+    def _read(self, work: Callable[[], Value]) -> Value:
+        """Read again when the store's server ended the connection, as in a restart."""
+        for pause in READ_PAUSES:
+            try:
+                return work()
+            except ServerLost:
+                time.sleep(pause)
+        return work()
 
     def _check_keys(self, where: Condition | None, strict: bool, notes: list[str] | None) -> None:
-        unknown = [] if where is None else self._keys.name_unknown(where)
+        unknown = [] if where is None else self._read(lambda: self._keys.name_unknown(where))
         if unknown and strict:
             raise UsageError("\n".join(unknown))
         if notes is not None:
@@ -269,50 +371,49 @@ class Library:
         return encoder
 
     def _find(self, queries: Sequence[Query], texts: Sequence[str], request: Request) -> list[list[Hit]]:
-        with self.store.snapshot():
-            if self.encoder is not None:
-                check_model(self.store, self.encoder)
-            found = find(self.store, self._meaning, queries, request)
-        return finish(found, texts, request)
+        def find_in_one_commit() -> list[list[Hit]]:
+            with self.store.snapshot():
+                if self.encoder is not None:
+                    check_model(self.store, self.encoder)
+                return find(self.store, self._meaning, queries, request)
+
+        return finish(self._read(find_in_one_commit), texts, request)
 
     def _queries(self, texts: Sequence[str], request: Request) -> list[Query]:
         vectors_ND = unit(np.asarray(self._needed(self.query_encoder).encode(texts), dtype=np.float32))
         words: list[tuple[str, ...]] = [()] * len(texts)
         if request.hybrid is not None or request.explain:
-            way = self.store.settings().analyser
+            way = self._read(self.store.settings).analyser
             words = [question_words(text[:QUERY_CHARACTERS], way) for text in texts]
         return [Query(vector_D, each) for vector_D, each in zip(vectors_ND, words, strict=True)]
 
 
-def _request(
-    k: int,
-    where: str | Condition | None,
-    hybrid: bool | Hybrid,
-    rerank: Scorer | None,
-    rerank_share: float | None,
-    exact: bool | None,
-    without: Sequence[str],
-    min_score: float | None,
-    explain: bool,
-    budget_seconds: float | None,
-) -> Request:
+def check_patience(seconds: float) -> float:
+    """Return how long to wait, if one can wait so long."""
+    if not 0 <= seconds < math.inf:
+        raise UsageError(f"patience is {seconds!r}, expected a number of seconds, at least 0")
+    return seconds
+
+
+def _request(values: Mapping[str, Any], *, rerank: Scorer | None) -> Request:
+    """Return what the options of `Library.search` ask for; `values` may hold more."""
+    check_options(Library.search, values)
     if rerank is not None:
         check_scorer(rerank, "rerank")
-    if k < 1:
-        raise UsageError(f"k is {k}, expected at least 1")
+    where, hybrid = values["where"], values["hybrid"]
     if not isinstance(where, str | Condition | None):
         raise UsageError(f"where is a {type(where).__name__}, expected a filter such as \"year >= 2020 and category = '소설'\"")
     return Request(
-        k=k,
+        k=values["k"],
         where=parse_where(where) if isinstance(where, str) else where,
         hybrid=hybrid if isinstance(hybrid, Hybrid) else Hybrid() if hybrid else None,
-        exact=exact,
-        without=frozenset(without),
-        min_score=min_score,
+        exact=values["exact"],
+        without=frozenset((*values["like"], *values["unlike"])),
+        min_score=values["min_score"],
         rerank=rerank,
-        rerank_share=rerank_share,
-        budget_seconds=budget_seconds,
-        explain=explain,
+        rerank_share=values["rerank_share"],
+        budget_seconds=values["budget_seconds"],
+        explain=values["explain"],
     )
 
 

@@ -13,14 +13,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
-from munjang.errors import InputError, MissingExtra, MunjangError, NoSpace, UsageError, shown
+from munjang.errors import Busy, DamagedFile, InputError, MissingExtra, MunjangError, NoSpace, UsageError, quote
+from munjang.library.store import ServerLost
 
 if TYPE_CHECKING:
     import psycopg
 
+DEFAULT_SCHEMA = "munjang"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_REST = re.compile(r"([^@:/?#]*(:[^@:/?#]*)?@)?([^@:/?#\[\]]*|\[[0-9a-fA-F:.]+\])(:\d*)?([,][^@/?#]*)?(/[^@?#]*)?(\?[^#]*)?(#[^@]*)?")
+"""user:password@host:port,more hosts/database?options#name; whatever does not fit may be a password cut in two."""
+_BUSY_STATES = {"40001", "40P01", "53300", "55P03", "57014"}
+"""Another transaction in the way, no connection left, a limit of time."""
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 
@@ -32,32 +38,50 @@ class Address:
     """With the password; never shown."""
     schema: str
     shown: str
-    """Without the password."""
+    """What messages call the library: its name, else the address without the password."""
+    discreet: bool = False
+    """It has a name: strangers may read the messages, so they do not repeat what the server says."""
 
     @classmethod
-    def parsed(cls, address: str) -> Address:
+    def parse(cls, address: str, *, name: str | None = None) -> Address:
         """Read an address; without a name behind # the library is the schema "munjang".
 
-        >>> Address.parsed("postgresql://me:secret@host/db#news").shown
+        >>> Address.parse("postgresql://me:secret@host/db#news").shown
         'postgresql://me@host/db#news'
         """
+        scheme, _, rest = address.partition("://")
+        if scheme not in ("postgresql", "postgres"):
+            raise UsageError(f"{quote(scheme)}: expected postgresql://host/database, and #name for one of several libraries there")
+        if not _REST.fullmatch(rest):  # the message shows nothing of it, since it may hold a password
+            raise UsageError(
+                "the address of the server cannot be read, expected postgresql://user:password@host:port/database#name\n"
+                "  in a password, write @ as %40, / as %2F, # as %23, ? as %3F and : as %3A"
+            )
         parts = urlsplit(address)
-        name = parts.fragment or "munjang"
-        if parts.scheme not in ("postgresql", "postgres"):
-            raise UsageError(f"{shown(address)}: expected postgresql://host/database, and #name for one of several libraries there")
-        if not _NAME.fullmatch(name):
-            raise UsageError(f"library name {shown(name)}: expected small letters, digits and _, a letter first, at most 40")
+        schema = parts.fragment or DEFAULT_SCHEMA
+        if not _NAME.fullmatch(schema):
+            raise UsageError(f"library name {quote(schema)}: expected small letters, digits and _, a letter first, at most 40")
         user, at, host = parts.netloc.rpartition("@")
         visible = urlunsplit((parts.scheme, user.split(":")[0] + at + host, parts.path, "", parts.fragment))
-        return cls(urlunsplit((parts.scheme, parts.netloc, parts.path, parts.query, "")), name, visible)
+        return cls(urlunsplit((parts.scheme, parts.netloc, parts.path, parts.query, "")), schema, name or visible, name is not None)
+
+    def hide(self, text: str) -> str:
+        """Return what libpq says without the address or a password in it, one of which it may quote."""
+        parts = urlsplit(self.url)
+        written = parts.netloc.rpartition("@")[0].partition(":")[2]
+        secrets = [self.url, written, unquote(written), *(value for key, value in parse_qsl(parts.query) if "pass" in key)]
+        for secret in sorted(filter(None, secrets), key=len, reverse=True):
+            text = text.replace(secret, "…")
+        return text
 
 
-class Connections:
+class PostgresConnections:
     """Connections to one library."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
         self._idle: list[psycopg.Connection[Any]] = []
+        self._is_closed = False
         self._lock = threading.Lock()
         self._local = threading.local()
 
@@ -67,9 +91,13 @@ class Connections:
             import psycopg
         except ImportError as error:
             raise MissingExtra("a library in PostgreSQL", "pgvector") from error
-        with translated(self.address.shown):
+        with translate_errors(self.address):
             connection = psycopg.connect(self.address.url, autocommit=True, connect_timeout=10)
-            run(connection, f"SET search_path = {self.address.schema}, public")
+            try:
+                run(connection, f"SET search_path = {self.address.schema}, public")
+            except BaseException:
+                connection.close()
+                raise
         return connection
 
     @contextmanager
@@ -77,10 +105,10 @@ class Connections:
         """Lend a connection for one read; inside a snapshot, the snapshot's."""
         held = getattr(self._local, "snapshot", None)
         if held is not None:
-            with translated(self.address.shown):
+            with translate_errors(self.address):
                 yield held
             return
-        with self._lent() as connection, translated(self.address.shown):
+        with self._lent() as connection, translate_errors(self.address):
             yield connection
 
     @contextmanager
@@ -100,19 +128,18 @@ class Connections:
     @contextmanager
     def walk(self) -> Iterator[psycopg.Connection[Any]]:
         """Lend a connection whose reads all see one commit: this thread's snapshot's if it is inside one, as of its first read."""
-        with self._lent() as connection, translated(self.address.shown):
+        with self._lent() as connection, translate_errors(self.address):
             run(connection, _SNAPSHOT)
             self._join_snapshot(connection)
             try:
                 yield connection
             finally:
-                if not connection.closed:
-                    run(connection, "ROLLBACK")
+                roll_back(connection)
 
     def close(self) -> None:
         """Close the connections that nobody uses."""
         with self._lock:
-            idle, self._idle = self._idle, []
+            idle, self._idle, self._is_closed = self._idle, [], True
         for connection in idle:
             connection.close()
 
@@ -123,6 +150,23 @@ class Connections:
         else:
             name = run(held, "SELECT pg_export_snapshot()").fetchone()[0]
             run(connection, f"SET TRANSACTION SNAPSHOT '{name}'")
+
+    def take(self) -> psycopg.Connection[Any]:
+        """Return a connection until it is given back: an idle one, else a new one."""
+        return self._waiting() or self.connect()
+
+    def give_back(self, connection: psycopg.Connection[Any]) -> None:
+        """Keep a connection for the next one who needs it; one in the middle of something is closed."""
+        import psycopg
+
+        if connection.closed or connection.broken or self._is_closed:
+            connection.close()
+            return
+        if connection.info.transaction_status is not psycopg.pq.TransactionStatus.IDLE:
+            connection.close()
+            return
+        with self._lock:
+            self._idle.append(connection)
 
     def _waiting(self) -> psycopg.Connection[Any] | None:
         """Take an idle connection that the server still keeps; those that it closed meanwhile, as in a restart, are given up."""
@@ -137,13 +181,11 @@ class Connections:
 
     @contextmanager
     def _lent(self) -> Iterator[psycopg.Connection[Any]]:
-        connection = self._waiting() or self.connect()
+        connection = self.take()
         try:
             yield connection
         finally:
-            if not connection.closed and not connection.broken:
-                with self._lock:
-                    self._idle.append(connection)
+            self.give_back(connection)
 
 
 def _is_quiet(connection: psycopg.Connection[Any]) -> bool:
@@ -160,8 +202,19 @@ def run(connection: psycopg.Connection[Any], sql: str, values: Any = None) -> An
     return connection.execute(sql.encode(), values)
 
 
+def roll_back(connection: psycopg.Connection[Any]) -> None:
+    """End a transaction; of a connection that is lost, which has none any more, nothing is said: whoever used it was told."""
+    import psycopg
+
+    try:
+        if not connection.closed:
+            connection.rollback()
+    except psycopg.Error:
+        connection.close()
+
+
 @contextmanager
-def translated(name: str) -> Iterator[None]:
+def translate_errors(address: Address) -> Iterator[None]:
     """Turn the server's errors into ours."""
     import psycopg
 
@@ -169,9 +222,23 @@ def translated(name: str) -> Iterator[None]:
         yield
     except MunjangError:
         raise
-    except psycopg.errors.DiskFull as error:
-        raise NoSpace(f"{name}: the server's disk is full; the old state is intact") from error
-    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
-        raise InputError(f"{name}: there is no such library\n  make it with munjang add, or check the address") from error
-    except psycopg.OperationalError as error:
-        raise InputError(f"{name}: the server does not answer ({shown(str(error), 200)})\n  check the address and that it runs") from error
+    except psycopg.Error as error:
+        raise _translate(error, address) from error
+
+
+def _translate(error: psycopg.Error, address: Address) -> MunjangError:
+    from psycopg import InterfaceError, OperationalError, errors
+
+    name = address.shown
+    said = "" if address.discreet else f" ({quote(address.hide(str(error)), 200)})"
+    if isinstance(error, errors.DiskFull):
+        return NoSpace(f"{name}: the server's disk is full; the old state is intact")
+    if isinstance(error, errors.UndefinedTable | errors.InvalidSchemaName):
+        return InputError(f"{name}: there is no such library\n  make it with munjang add, or check the address")
+    if isinstance(error, errors.InsufficientPrivilege | errors.ReadOnlySqlTransaction):
+        return InputError(f"{name}: the database server does not allow this{said}\n  ask its administrator, or use another user")
+    if error.sqlstate in _BUSY_STATES:
+        return Busy(f"{name}: the database server has too much to do{said}\n  try again later")
+    if isinstance(error, OperationalError | InterfaceError):
+        return ServerLost(f"{name}: the server does not answer{said}\n  check the address and that it runs")
+    return DamagedFile(f"{name}: the database server refuses a statement{said}\n  run munjang check, and compare the versions of both")

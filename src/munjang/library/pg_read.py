@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from munjang.errors import DamagedFile, shown
-from munjang.library.checksums import document_checksum, passage_checksum
+from munjang.errors import DamagedFile, quote
 from munjang.library.pg_connections import run
 from munjang.library.pg_schema import read_settings as read_settings
 from munjang.library.pg_write import BY_ID, keys_of, vector_text, word_counts
-from munjang.library.store import MAX_WORDS, Document, Entry, Passage, Place, Scored, VectorBlock
+from munjang.library.store import MAX_WORDS, Document, Entry, Passage, Place, Scored, VectorBlock, document_checksum, passage_checksum
 from munjang.library.where import Condition
 from munjang.library.where_postgres import where_postgres
 from munjang.types import Ints, Vectors
@@ -177,7 +176,7 @@ def findings(connection: psycopg.Connection[Any], *, dimension: int) -> Iterator
 def _document(row: tuple[Any, ...], name: str) -> Document:
     _, id, text, metadata, content_hash, checksum = row
     if document_checksum(id, text, metadata, content_hash) != checksum:
-        raise DamagedFile(f"{name}: document {shown(id)} fails its checksum\n  run munjang check, then add the document again")
+        raise DamagedFile(f"{name}: document {quote(id)} fails its checksum\n  run munjang check, then add the document again")
     return Document(id, text, json.loads(metadata), content_hash)
 
 

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from munjang.errors import UsageError, shown
-from munjang.library.checksums import document_checksum, passage_checksum
-from munjang.library.metadata import metadata_json
+from munjang.errors import UsageError, quote
 from munjang.library.pg_connections import run
-from munjang.library.store import Change, Entry, NewMetadata
+from munjang.library.store import Change, Entry, NewMetadata, document_checksum, metadata_json, passage_checksum
 
 if TYPE_CHECKING:
     import psycopg
@@ -134,9 +132,9 @@ def vector_text(vector_D: Any) -> str:
 def _check(entry: Entry, dimension: int) -> None:
     expected = (len(entry.passages), dimension)
     if not entry.passages or entry.vectors_PD.shape != expected:
-        raise UsageError(f"document {shown(entry.document.id)}: found vectors of shape {entry.vectors_PD.shape}, expected {expected}")
+        raise UsageError(f"document {quote(entry.document.id)}: found vectors of shape {entry.vectors_PD.shape}, expected {expected}")
     if not np.isfinite(entry.vectors_PD).all():
-        raise UsageError(f"document {shown(entry.document.id)}: its vectors hold NaN or infinity, expected finite numbers")
+        raise UsageError(f"document {quote(entry.document.id)}: its vectors hold NaN or infinity, expected finite numbers")
     texts = (entry.document.id, entry.document.text, *(word for passage in entry.passages for word in passage.words))
     if any("\x00" in text for text in texts):
-        raise UsageError(f"document {shown(entry.document.id)}: holds NUL, which PostgreSQL cannot store\n  take it out of the text")
+        raise UsageError(f"document {quote(entry.document.id)}: holds NUL, which PostgreSQL cannot store\n  take it out of the text")

@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from munjang.errors import Busy, InputError, UsageError, shown
+from munjang.errors import Busy, InputError, UsageError, quote
 from munjang.library import pg_read, pg_write
-from munjang.library.pg_connections import Address, Connections, run, translated
+from munjang.library.pg_connections import Address, PostgresConnections, roll_back, run, translate_errors
 from munjang.library.pg_schema import add_later_columns, create, exists, make_index, read_settings, write_settings
 from munjang.library.sql_store import SqlStore
-from munjang.library.store import Change, Scored, Settings
+from munjang.library.store import ADVICE, Change, CommitUnknown, Scored, Settings
 from munjang.library.where import Condition
 from munjang.types import Vectors
 
@@ -32,38 +32,42 @@ INDEXED_FROM = 5_000
 class PgvectorStore(SqlStore["psycopg.Connection[Any]"]):
     """Documents, passages and vectors in PostgreSQL."""
 
-    _connections: Connections
+    _connections: PostgresConnections
 
-    def __init__(self, connections: Connections, uuid: str) -> None:
+    def __init__(self, connections: PostgresConnections, uuid: str) -> None:
         super().__init__(connections.address.shown, uuid, connections, pg_read)
 
     @classmethod
-    def open(cls, address: str, *, create_with: Settings | None = None) -> PgvectorStore:
-        """Open a library; make it when it does not exist and settings are given."""
-        place = Address.parsed(address)
-        connections = Connections(place)
-        connection = connections.connect()
+    def open(cls, address: str, *, create_with: Settings | None = None, name: str | None = None) -> PgvectorStore:
+        """Open a library; make it when it does not exist and settings are given.
+
+        Messages call it by its address; where it has a name, by that one, and tell nothing of where it lies or who writes to it.
+        """
+        place = Address.parse(address, name=name)
+        connections = PostgresConnections(place)
+        connection = connections.take()
         try:
-            with translated(place.shown):
+            with translate_errors(place):
                 if create_with is not None and not exists(connection, place.schema):
                     create(connection, place.schema, create_with)
                 if not exists(connection, place.schema):
                     raise InputError(f"{place.shown}: there is no such library\n  make it with munjang add, or check the address")
                 uuid = str(run(connection, "SELECT uuid FROM settings").fetchone()[0])
-        finally:
+        except BaseException:
             connection.close()
+            raise
+        connections.give_back(connection)
         return cls(connections, uuid)
 
     @contextmanager
-    def writer(self, purpose: str, /) -> Iterator[None]:
-        """Hold the right to write, or raise Busy with whoever holds it."""
-        connection = self._connections.connect()
+    def writer(self, purpose: str, /, *, patience: float = 0.0) -> Iterator[None]:
+        """Hold the right to write, or raise Busy with whoever holds it; the server lets those who wait in by their turn."""
+        connection = self._connections.take()
         try:
-            with translated(self.name):
-                key = f"munjang {self._connections.address.schema}"
-                if not run(connection, "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", (key,)).fetchone()[0]:
-                    raise Busy(f"{self.name}: {_holder(connection)} is writing\n  try again when that is done; searching works meanwhile")
+            with translate_errors(self._connections.address):
+                self._lock(connection, patience)
                 with connection.transaction():
+                    run(connection, "SET LOCAL synchronous_commit = off")  # who writes is for people: it need not be on disk
                     run(connection, "DELETE FROM writer")
                     since = datetime.now(UTC).isoformat(timespec="seconds")
                     run(connection, "INSERT INTO writer VALUES (%s, %s, %s)", (os.getpid(), since, json.dumps(purpose)))
@@ -71,11 +75,32 @@ class PgvectorStore(SqlStore["psycopg.Connection[Any]"]):
                 yield
         finally:
             _release(connection)
+            self._connections.give_back(connection)
+
+    def _lock(self, connection: psycopg.Connection[Any], patience: float) -> None:
+        """Take the advisory lock, or raise Busy when others hold it for more than `patience` seconds."""
+        import psycopg
+
+        key = (f"munjang {self._connections.address.schema}",)
+        try:
+            if patience <= 0:
+                held = run(connection, "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", key).fetchone()[0]
+            else:
+                run(connection, f"SET lock_timeout = {max(1, round(patience * 1_000))}")
+                run(connection, "SELECT pg_advisory_lock(hashtextextended(%s, 0))", key)
+                held = True
+        except psycopg.errors.LockNotAvailable:
+            held = False
+        if patience > 0:
+            run(connection, "RESET lock_timeout")
+        if not held:
+            holder = "someone else" if self._connections.address.discreet else _holder(connection)
+            raise Busy(f"{self.name}: {holder} is writing\n  {ADVICE}")
 
     def put(self, changes: Iterable[Change], /, *, settings: Settings | None = None) -> None:
         """Write all changes in one durable transaction."""
         if settings is not None:
-            with translated(self.name):
+            with translate_errors(self._connections.address):
                 add_later_columns(self._held())
         with self._committed() as connection:
             if settings is not None:
@@ -90,8 +115,14 @@ class PgvectorStore(SqlStore["psycopg.Connection[Any]"]):
 
     def delete(self, ids: Sequence[str], /) -> int:
         """Drop these documents and return how many of them existed."""
-        with self._committed() as connection:
-            return pg_write.delete_documents(connection, ids)
+        count = 0
+        try:
+            with self._committed() as connection:
+                count = pg_write.delete_documents(connection, ids)
+        except CommitUnknown as error:
+            error.result = count
+            raise
+        return count
 
     def nearest(self, query_D: Vectors, k: int, /, *, where: Condition | None = None, exact: bool = False) -> list[Scored]:
         """Return the k rows with the highest cosine; not `exact` may use the HNSW index."""
@@ -108,7 +139,7 @@ class PgvectorStore(SqlStore["psycopg.Connection[Any]"]):
 
     def compact(self) -> None:
         """Let the server use the space of deleted documents again."""
-        with translated(self.name):
+        with translate_errors(self._connections.address):
             for table in ("documents", "passages", "words"):
                 run(self._held(), f"VACUUM (ANALYZE) {table}")
 
@@ -116,24 +147,44 @@ class PgvectorStore(SqlStore["psycopg.Connection[Any]"]):
     def _committed(self) -> Iterator[psycopg.Connection[Any]]:
         """Hold a transaction that counts as a new generation."""
         connection = self._held()
-        with translated(self.name), connection.transaction():
-            yield connection
-            run(connection, "UPDATE settings SET generation = greatest(generation + 1, %s)", (_microseconds(),))
+        with translate_errors(self._connections.address):
+            run(connection, "BEGIN")
+            try:
+                yield connection
+                run(connection, "UPDATE settings SET generation = greatest(generation + 1, %s)", (_microseconds(),))
+            except BaseException:
+                roll_back(connection)
+                raise
+            self._commit(connection)
+
+    def _commit(self, connection: psycopg.Connection[Any]) -> None:
+        import psycopg
+
+        try:
+            run(connection, "COMMIT")
+        except psycopg.Error as error:
+            if not connection.closed:
+                raise
+            fact = f"{self.name}: the connection was lost while the server wrote, so the last change may be there or not"
+            lost = CommitUnknown(f"{fact}\n  do it again: what is there is passed over")
+            raise lost from error
 
 
 def _release(connection: psycopg.Connection[Any]) -> None:
-    """Give the lock back before the connection goes: the server would do so, but a moment after the next writer asks."""
+    """Give the lock back; a connection on which that fails is closed, and the server gives it back."""
+    import psycopg
+
+    roll_back(connection)
     try:
-        if not connection.broken:
-            connection.rollback()
+        if not connection.closed:
             run(connection, "SELECT pg_advisory_unlock_all()")
-    finally:
+    except psycopg.Error:
         connection.close()
 
 
 def _holder(connection: psycopg.Connection[Any]) -> str:
     found = run(connection, "SELECT pid, purpose, since FROM writer").fetchone()
-    return "another process" if found is None else f"process {found[0]} ({shown(json.loads(found[1]))}, since {shown(found[2])})"
+    return "another process" if found is None else f"process {found[0]} ({quote(json.loads(found[1]))}, since {quote(found[2])})"
 
 
 def _microseconds() -> int:

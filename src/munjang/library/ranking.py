@@ -1,18 +1,29 @@
-"""Queries → rows of the store, best first: by meaning, by words, or by both fused."""
+"""Queries → rows of the store, best first: by meaning, by words, or by both fused.
+
+Two rankings are fused by ranks, or by scores. By ranks (reciprocal rank fusion, Cormack, Clarke and Büttcher, 2009): a thing's score is
+the sum of weight / (constant + rank) over the rankings that hold it. Only ranks count, so a ranking that tells things apart badly has as
+much to say as one that does it well.
+
+By scores (a convex sum, Bruch, Gai and Ingber, 2023, with theoretical minima and maxima): each ranking's scores are scaled so that the
+lowest score that is possible is 0 and the highest that is possible is 1, and then added with weights. So one common word that a long
+question shares with a passage counts for little, even if no passage shares more, and fused scores of different queries can be compared.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from munjang.library.fuse import Hybrid, fuse_ranks, fuse_scores
-from munjang.library.meaning import Meaning
+from munjang.errors import UsageError
 from munjang.library.store import BM25_MOST, Scored, Store
+from munjang.library.vector_search import VectorSearch
 from munjang.library.where import Condition
 from munjang.types import Vectors
+from munjang.wording import brief_repr
 
 FUSED_AT_LEAST = 200
 """Rows of each ranking that are fused at least, so that a small k does not change who is first."""
@@ -43,7 +54,7 @@ class Ranked:
 
 def rank_rows(
     store: Store,
-    meaning: Meaning,
+    meaning: VectorSearch,
     queries: Sequence[Query],
     depth: int,
     *,
@@ -65,7 +76,9 @@ def rank_rows(
     return answers
 
 
-def _by_meaning(meaning: Meaning, queries: Sequence[Query], depth: int, where: Condition | None, exact: bool | None) -> list[list[Scored]]:
+def _by_meaning(
+    meaning: VectorSearch, queries: Sequence[Query], depth: int, where: Condition | None, exact: bool | None
+) -> list[list[Scored]]:
     return meaning.nearest(np.stack([query.vector_D for query in queries]), depth, where=where, exact=exact)
 
 
@@ -89,3 +102,66 @@ def _fused(dense: list[Scored], lexical: list[Scored], highest: float, hybrid: H
         scores = [{each.row: each.score for each in found} for found in (dense, lexical)]
         fused = fuse_scores(scores, weights, bounds=[COSINES, (0.0, highest)])
     return [Ranked(row, score, *cosines.get(row, (None, None)), *bm25s.get(row, (None, None))) for row, score in fused]
+
+
+@brief_repr
+@dataclass(frozen=True)
+class Hybrid:
+    """How much meaning and words weigh. A weight of 0 leaves that part out; `constant` says how soon a rank's worth falls off.
+
+    The weight of words was chosen on data that is not reported (docs/results.md, library and search).
+    """
+
+    meaning: float = 1.0
+    words: float = 0.6
+    by: Literal["scores", "ranks"] = "scores"
+    constant: float = 60.0
+
+    def __post_init__(self) -> None:
+        if self.meaning < 0 or self.words < 0 or self.meaning + self.words <= 0 or self.constant < 0:
+            raise UsageError(f"weights {self.meaning} and {self.words} with constant {self.constant}: expected none below 0 and one above")
+        if self.by not in ("scores", "ranks"):
+            raise UsageError(f"by is {self.by!r}, expected scores or ranks")
+
+
+def fuse_scores(
+    rankings: Sequence[Mapping[int, float]], weights: Sequence[float], *, bounds: Sequence[tuple[float, float]]
+) -> list[tuple[int, float]]:
+    """Return every row with its fused score from 0 to 1, best first, the lower row first on ties; `bounds` are the scores possible.
+
+    A row that a ranking does not hold gets 0 there where scores begin at 0 (no word was found), and otherwise what the last row has, since
+    it stands behind it.
+
+    >>> fuse_scores([{7: 1.0, 8: 0.5}, {8: 12.0}], [1, 1], bounds=[(-1, 1), (0, 16)])
+    [(8, 0.75), (7, 0.5)]
+    """
+    parts = [min_max_scale(ranking, low, high) for ranking, (low, high) in zip(rankings, bounds, strict=True)]
+    absent = [min(part.values(), default=0.0) if low < 0 else 0.0 for part, (low, _) in zip(parts, bounds, strict=True)]
+    rows = sorted({row for ranking in rankings for row in ranking})
+    total = sum(weights)
+    scores = {
+        row: sum(weight * part.get(row, other) for weight, part, other in zip(weights, parts, absent, strict=True)) / total for row in rows
+    }
+    return sorted(scores.items(), key=lambda each: (-each[1], each[0]))
+
+
+def min_max_scale(scores: Mapping[int, float], low: float, high: float) -> dict[int, float]:
+    """Return the scores scaled so that `low` is 0 and `high` is 1; all are 1 where the two are the same.
+
+    >>> min_max_scale({1: 3.0, 2: 1.0}, 1.0, 5.0)
+    {1: 0.5, 2: 0.0}
+    """
+    return {row: min((score - low) / (high - low), 1.0) if high > low else 1.0 for row, score in scores.items()}
+
+
+def fuse_ranks(rankings: Sequence[Sequence[int]], weights: Sequence[float], *, constant: float = 60.0) -> list[tuple[int, float]]:
+    """Return every row with its fused score, best first, the lower row first on ties.
+
+    >>> fuse_ranks([[7, 8], [8, 9]], [1, 1])[0]
+    (8, 0.03252247488101534)
+    """
+    scores: dict[int, float] = {}
+    for ranking, weight in zip(rankings, weights, strict=True):
+        for rank, row in enumerate(ranking, start=1):
+            scores[row] = scores.get(row, 0.0) + weight / (constant + rank)
+    return sorted(scores.items(), key=lambda each: (-each[1], each[0]))

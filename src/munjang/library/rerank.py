@@ -15,8 +15,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from munjang.errors import UsageError
-from munjang.library.fuse import min_max_scale
-from munjang.library.hits import Hit
+from munjang.library.ranking import min_max_scale
+from munjang.library.results import Hit
 from munjang.types import Scorer
 from munjang.wording import count
 
@@ -25,11 +25,11 @@ AT_ONCE = 16
 
 
 class BudgetWarning(UserWarning):
-    """Time was up before a re-ranker had scored all candidates; its message says how far it got."""
+    """The time was up before a re-ranker had scored all candidates; the message says how far it got."""
 
 
 @runtime_checkable
-class MindsTheTime(Protocol):
+class BudgetObserver(Protocol):
     """A scorer that is told when time was up; then nothing is warned of."""
 
     def time_was_up(self, scored: int, candidates: int, /) -> None:
@@ -47,7 +47,7 @@ def rerank_hits(
     budget_seconds: float | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[Hit]:
-    """Return the hits by the scorer's score; with a `share` below 1, the score that they came with has the rest of the say.
+    """Return the hits by the scorer's score; with a `share` below 1, the rest of the weight goes to the first-stage score.
 
     Without a `share`, the scorer has the one that it asks for (`share`, as a cross-encoder has it), else all of it.
     `least` is the least score that they could have come with. A fused score lies between 0 and 1; a scorer's number outside of that is
@@ -63,7 +63,7 @@ def rerank_hits(
         )
     say = float(getattr(scorer, "share", 1.0)) if share is None else share
     if not 0 < say <= 1:
-        raise UsageError(f"the re-ranker's share is {say}, expected more than 0 and at most 1")
+        raise UsageError(f"the re-ranker's weight is {say}, expected more than 0 and at most 1")
     end = None if budget_seconds is None else clock() + budget_seconds
     scored: list[Hit] = []
     for start in range(0, len(hits), AT_ONCE):
@@ -74,7 +74,7 @@ def rerank_hits(
         if scores.shape[1] != 1:
             raise UsageError(f"the re-ranker gives {scores.shape[1]} scores for a pair, expected one\n  use a cross-encoder with one label")
         scored += [replace(hit, score=float(score), reranked=True) for hit, score in zip(part, scores[:, 0], strict=True)]
-    if len(scored) < len(hits) and isinstance(scorer, MindsTheTime):
+    if len(scored) < len(hits) and isinstance(scorer, BudgetObserver):
         scorer.time_was_up(len(scored), len(hits))
     elif len(scored) < len(hits):
         warnings.warn(

@@ -2,6 +2,9 @@
 
 A document stands in the answer once, with its best passage. `find` reads, inside the caller's snapshot, so that an answer never mixes two
 commits; `finish` re-ranks and cuts, and reads nothing.
+
+`KnownKeys` names the metadata keys of a filter that no document has: a misspelt filter finds nothing, or everything, and looks right. A
+key that some document has costs one look at the first of them, once a commit; all keys are read only to say what was meant.
 """
 
 from __future__ import annotations
@@ -10,16 +13,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from munjang.errors import DamagedFile, UsageError
-from munjang.library.fuse import Hybrid
-from munjang.library.hits import Explanation, Hit
-from munjang.library.meaning import Meaning
-from munjang.library.ranking import Query, Ranked, rank_rows
+from munjang.errors import DamagedFile, UsageError, quote
+from munjang.library.ranking import Hybrid, Query, Ranked, rank_rows
 from munjang.library.rerank import rerank_hits
+from munjang.library.results import Explanation, Hit
 from munjang.library.store import Place, Store
-from munjang.library.where import Condition
+from munjang.library.vector_search import VectorSearch
+from munjang.library.where import OWN_KEYS, Condition, keys_of
 from munjang.library.words import words_in_common
 from munjang.types import Scorer
+from munjang.wording import nearest_name
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Request:
             raise UsageError("min_score is nan, expected a number")
 
 
-def find(store: Store, meaning: Meaning, queries: Sequence[Query], request: Request) -> list[list[Hit]]:
+def find(store: Store, meaning: VectorSearch, queries: Sequence[Query], request: Request) -> list[list[Hit]]:
     """Return each query's hits, best first, as many as `finish` needs."""
     k = request.k if request.rerank is None else max(request.k, request.rerank_depth)
     found = _documents(store, meaning, queries, request, k)
@@ -73,7 +76,7 @@ def finish(answers: list[list[Hit]], texts: Sequence[str], request: Request) -> 
     return [[hit for hit in hits if lowest is None or hit.score >= lowest][: request.k] for hits in answers]
 
 
-def _documents(store: Store, meaning: Meaning, queries: Sequence[Query], request: Request, k: int) -> list[list[tuple[Ranked, Place]]]:
+def _documents(store: Store, meaning: VectorSearch, queries: Sequence[Query], request: Request, k: int) -> list[list[tuple[Ranked, Place]]]:
     """Return the k best documents of each query by their best passages; look deeper while passages of the same ones crowd the top."""
     answers: list[list[tuple[Ranked, Place]]] = [[] for _ in queries]
     pending = list(range(len(queries)))
@@ -112,7 +115,7 @@ def _hits(store: Store, found: Sequence[tuple[Ranked, Place]]) -> list[Hit]:
     for ranked, place in found:
         document = documents.get(place.id)
         if document is None or not 0 <= place.start <= place.stop <= len(document.text):
-            raise DamagedFile(f"{store.name}: passage {place.row} has no place in its document\n  run munjang check")
+            raise DamagedFile(f"{store.name}: passage {place.row} has no position in its document\n  run munjang check")
         hits.append(Hit(document.id, ranked.score, document.text, document.metadata, place.start, place.stop))
     return hits
 
@@ -124,3 +127,42 @@ def _explained(hits: Sequence[Hit], found: Sequence[tuple[Ranked, Place]], query
 def _explanation(hit: Hit, ranked: Ranked, query: Query, way: str) -> Explanation:
     words = words_in_common(hit.passage, query.words, way) if query.words else ()
     return Explanation(ranked.cosine, ranked.meaning_rank, ranked.bm25, ranked.words_rank, words)
+
+
+MOST_KEYS = 1_000
+"""Keys of the library that are searched for the one that was meant."""
+LISTED_KEYS = 8
+
+
+class UnknownKeyWarning(UserWarning):
+    """A filter asks for a metadata key that no document of the library has."""
+
+
+class KnownKeys:
+    """Remembers which keys the documents of a store have, for as long as nothing is committed; safe from many threads."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._seen: tuple[int, frozenset[str]] = (-1, frozenset())
+
+    def name_unknown(self, where: Condition) -> list[str]:
+        """Return a sentence for each key of the filter that no document has; none in a library without documents."""
+        generation = self._store.generation()
+        known = self._seen[1] if self._seen[0] == generation else frozenset()
+        asked = [key for key in keys_of(where) if key not in OWN_KEYS and key not in known]
+        unknown = [key for key in asked if not self._store.has_key(key)]
+        self._seen = (generation, known.union(asked).difference(unknown))
+        if not unknown or not self._store.count()[0]:
+            return []
+        keys = self._store.keys(MOST_KEYS)
+        hints = [f"; {_meant(key, keys)}" for key in unknown[:LISTED_KEYS]] + [""] * len(unknown[LISTED_KEYS:])
+        return [f"no document has the metadata key {quote(key)}{hint}" for key, hint in zip(unknown, hints, strict=True)]
+
+
+def _meant(key: str, keys: list[str]) -> str:
+    near = nearest_name(key.lower(), (each.lower() for each in keys))
+    meant = next((each for each in keys if each.lower() == near), None)
+    if meant is not None:
+        return f"did you mean {quote(meant)}?"
+    listed = ", ".join(map(quote, keys[:LISTED_KEYS])) + (" …" if len(keys) > LISTED_KEYS else "")
+    return f"there are: {listed}" if keys else "no document has any metadata"

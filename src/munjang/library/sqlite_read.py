@@ -13,10 +13,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from munjang.errors import DamagedFile
-from munjang.library.checksums import document_checksum, passage_checksum
-from munjang.library.sqlite_schema import path_of
+from munjang.library.sqlite_schema import name_of
 from munjang.library.sqlite_schema import read_settings as read_settings
-from munjang.library.store import MAX_WORDS, Document, Entry, Passage, Place, Scored, VectorBlock
+from munjang.library.store import MAX_WORDS, Document, Entry, Passage, Place, Scored, VectorBlock, document_checksum, passage_checksum
 from munjang.library.where import Condition
 from munjang.library.where_sqlite import key_sql, where_sql
 from munjang.types import Ints, Vectors
@@ -85,7 +84,7 @@ def read_places(connection: sqlite3.Connection, rows: Sequence[int] | Ints) -> d
     found: dict[int, Place] = {}
     for place in connection.execute(sql, (_listed(rows),)):
         if tuple(map(type, place)) != (int, str, int, int):
-            raise DamagedFile(f"{path_of(connection)}: passage {place[0]} has a place that no text has\n  run munjang check")
+            raise DamagedFile(f"{name_of(connection)}: passage {place[0]} has a position outside its text\n  run munjang check")
         found[place[0]] = Place(*place)
     return found
 
@@ -131,7 +130,7 @@ def read_generation(connection: sqlite3.Connection) -> int:
     """Return the number of the last commit."""
     (generation,) = connection.execute("SELECT generation FROM settings").fetchone() or (None,)
     if type(generation) is not int:
-        raise DamagedFile(f"{path_of(connection)}: the number of its last commit is missing or damaged\n  restore it from a copy")
+        raise DamagedFile(f"{name_of(connection)}: the number of its last commit is missing or damaged\n  restore it from a copy")
     return generation
 
 

@@ -14,11 +14,11 @@ import sqlite3
 import uuid
 from pathlib import Path
 
-from munjang.errors import DamagedFile, InputError, shown
-from munjang.library.sqlite_files import PAGE_BYTES, open_connection, transaction, translated
+from munjang.atomic import sync
+from munjang.errors import DamagedFile, InputError, quote
+from munjang.library.sqlite_files import PAGE_BYTES, LibraryConnection, open_connection, transaction, translated
 from munjang.library.store import Settings
 from munjang.library.words import is_known
-from munjang.whole_file import sync
 
 APPLICATION = 0x4D4A4C42  # "MJLB"
 FORMAT = 1
@@ -48,7 +48,7 @@ def is_definition(statement: str, of: str) -> bool:
     return statement in (of, of.replace("".join(f", {name} TEXT" for name in _LATER_COLUMNS), ""))
 
 
-def create(path: Path, settings: Settings) -> bool:
+def create(path: Path, settings: Settings, *, name: str) -> bool:
     """Give a file that does not exist, or is empty, its tables; leave a library as it is. The caller holds the writer's lock.
 
     Returns whether there was no file before.
@@ -58,15 +58,17 @@ def create(path: Path, settings: Settings) -> bool:
     if fresh:
         path.touch()
     elif path.stat().st_size < _SMALLEST:  # SQLite takes a file of one byte for an empty database
-        raise DamagedFile(f"{path}: has {path.stat().st_size} bytes, a library has more; it was cut off\n  restore it from a copy")
-    connection = open_connection(path, write=True)
+        raise DamagedFile(
+            f"{name}: has {path.stat().st_size} bytes, less than any library; the file was truncated\n  restore it from a copy"
+        )
+    connection = open_connection(path, write=True, name=name)
     try:
-        with translated(str(path)):
+        with translated(name):
             if fresh:
                 connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             if _is_empty(connection):
                 connection.execute("PRAGMA journal_mode = WAL")
-                _fill(connection, path, settings)
+                _fill(connection, name, settings)
     finally:
         connection.close()
     if fresh:
@@ -74,15 +76,15 @@ def create(path: Path, settings: Settings) -> bool:
     return missing
 
 
-def check_is_library(connection: sqlite3.Connection, path: Path) -> None:
+def check_is_library(connection: sqlite3.Connection, name: str) -> None:
     """Refuse a file that is no library, or one of a later Munjang."""
-    with translated(str(path)):
+    with translated(name):
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION:
-        raise InputError(f"{path}: is a database, but not a Munjang library\n  name another file, or make a new one with munjang add")
+        raise InputError(f"{name}: is a database, but not a Munjang library\n  name another file, or make a new one with munjang add")
     if version != FORMAT:
-        raise InputError(f"{path}: has format {version}, this Munjang reads format {FORMAT}\n  use the Munjang that wrote it")
+        raise InputError(f"{name}: has format {version}, this Munjang reads format {FORMAT}\n  use the Munjang that wrote it")
     read_settings(connection)  # refuses what is damaged
 
 
@@ -94,18 +96,16 @@ def read_settings(connection: sqlite3.Connection) -> Settings:
     values = [named.get(name) for name in _COLUMNS.split(", ")]
     whole = tuple(map(type, values[: len(_TYPES)])) == _TYPES and all(isinstance(each, str | None) for each in values[len(_TYPES) :])
     if not whole:  # a damaged page can hold what the table forbids
-        raise DamagedFile(f"{path_of(connection)}: the library's settings are missing or damaged\n  restore it from a copy")
+        raise DamagedFile(f"{name_of(connection)}: the library's settings are missing or damaged\n  restore it from a copy")
     settings = Settings(*values)  # type: ignore[arg-type]
     if not is_known(settings.analyser):  # words would be looked for otherwise than they were written
-        path = path_of(connection)
-        raise DamagedFile(f"{path}: the kind of its words is {shown(settings.analyser)}, which there is not\n  restore it from a copy")
+        raise DamagedFile(f"{name_of(connection)}: the word analysis {quote(settings.analyser)} is unknown\n  restore it from a copy")
     return settings
 
 
-def path_of(connection: sqlite3.Connection) -> str:
-    """Return the file that a connection reads."""
-    (_, _, path) = connection.execute("PRAGMA database_list").fetchone()
-    return str(path)
+def name_of(connection: sqlite3.Connection) -> str:
+    """Return what people call the library that a connection reads."""
+    return connection.library if isinstance(connection, LibraryConnection) else "the library"
 
 
 def write_settings(connection: sqlite3.Connection, settings: Settings) -> None:
@@ -117,8 +117,8 @@ def write_settings(connection: sqlite3.Connection, settings: Settings) -> None:
     connection.execute(f"UPDATE settings SET ({_COLUMNS}) = ({_MARKS})", _values(settings))  # noqa: S608
 
 
-def _fill(connection: sqlite3.Connection, path: Path, settings: Settings) -> None:
-    with transaction(connection, str(path)):
+def _fill(connection: sqlite3.Connection, name: str, settings: Settings) -> None:
+    with transaction(connection, name):
         for statement in TABLES:
             connection.execute(statement)
         connection.execute(

@@ -2,60 +2,70 @@
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
-from munjang.errors import InputError, MunjangError
+from munjang.atomic import PARTIAL, sync
+from munjang.errors import InputError, MunjangError, UsageError
+from munjang.file_lock import hold_lock, lock_files
 from munjang.library import sqlite_read, sqlite_write
 from munjang.library.sql_store import SqlStore
-from munjang.library.sqlite_discard import remove_unused
-from munjang.library.sqlite_files import BUSY_SECONDS, Connections, open_connection, transaction, translated
+from munjang.library.sqlite_files import BUSY_SECONDS, SqliteConnections, open_connection, transaction, translated
 from munjang.library.sqlite_schema import check_is_library, create, read_settings, write_settings
 from munjang.library.sqlite_verify import Verifier
-from munjang.library.sqlite_words import tidy_words
-from munjang.library.store import BLOCK, Change, Entry, Settings
-from munjang.library.writer_lock import hold
+from munjang.library.sqlite_write import remove_unused, tidy_words
+from munjang.library.store import ADVICE, BLOCK, Change, Entry, Settings
+
+BACKUP_PAGES = 4_096
+"""Pages that are copied at once."""
 
 
 @dataclass(frozen=True)
 class Made:
     """What opening a library has made besides its file."""
 
-    lock: Path | None
-    """The lock file, if there was none before."""
+    locks: tuple[Path, ...]
+    """The files of its lock, if there were none before."""
 
 
 class SqliteStore(SqlStore[sqlite3.Connection]):
     """Documents, passages and vectors in one SQLite file."""
 
-    _connections: Connections
+    _connections: SqliteConnections
 
-    def __init__(self, path: Path, connections: Connections, uuid: str, *, made: Made | None = None) -> None:
-        super().__init__(str(path), uuid, connections, sqlite_read)
+    def __init__(self, path: Path, connections: SqliteConnections, uuid: str, *, made: Made | None = None) -> None:
+        super().__init__(connections.name, uuid, connections, sqlite_read)
         self._path = path
         self._made = made
         self._verifier = Verifier(path, uuid, connections)
 
     @classmethod
-    def open(cls, path: str | Path, *, create_with: Settings | None = None) -> SqliteStore:
-        """Open a library file; make it when it does not exist and settings are given."""
+    def open(cls, path: str | Path, *, create_with: Settings | None = None, name: str | None = None) -> SqliteStore:
+        """Open a library file; make it when it does not exist and settings are given.
+
+        Messages call it by its path; where it has a name, by that one, and tell nothing of where it lies or who writes to it.
+        """
         path, made = Path(path), None
-        if create_with is not None and _needs_creating(path):
+        discreet, name = name is not None, name or str(path)
+        if create_with is not None and _needs_creating(path, name):
             if not path.absolute().parent.is_dir():
-                raise InputError(f"{path}: there is no folder {path.absolute().parent}\n  make the folder first")
+                where = "for it" if discreet else path.absolute().parent
+                raise InputError(f"{name}: there is no folder {where}\n  make the folder first")
             lock = _lock_of(path)
             with_lock = not lock.exists()
-            with hold(lock, name=str(path), purpose="make", patience=BUSY_SECONDS):
-                made = Made(lock if with_lock else None) if create(path, create_with) else None
+            with hold_lock(lock, name=name, purpose="make", patience=BUSY_SECONDS, advice=ADVICE, discreet=discreet):
+                made = Made(lock_files(lock) if with_lock else ()) if create(path, create_with, name=name) else None
         if not path.is_file():
-            raise InputError(f"{path}: there is no such library\n  make it with munjang add, or check the path")
-        connections = Connections(path)
+            raise InputError(f"{name}: there is no such library\n  make it with munjang add, or check the path")
+        connections = SqliteConnections(path, name=name)
         with connections.reader() as connection:
-            check_is_library(connection, path)
+            check_is_library(connection, name)
             uuid = str(connection.execute("SELECT uuid FROM settings").fetchone()[0])
         return cls(path, connections, uuid, made=made)
 
@@ -65,9 +75,11 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
         return self._path
 
     @contextmanager
-    def writer(self, purpose: str, /) -> Iterator[None]:
-        """Hold the right to write, or raise Busy with whoever holds it."""
-        with hold(_lock_of(self._path), name=self.name, purpose=purpose):
+    def writer(self, purpose: str, /, *, patience: float = 0.0) -> Iterator[None]:
+        """Hold the right to write, or raise Busy with whoever holds it for so many seconds."""
+        with hold_lock(
+            _lock_of(self._path), name=self.name, purpose=purpose, patience=patience, advice=ADVICE, discreet=self.name != str(self._path)
+        ):
             connection = self._connections.writer()
             try:
                 self._verifier.begin_writing()
@@ -113,8 +125,8 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
             return False
         self._connections.close()
         try:
-            with hold(_lock_of(self._path), name=self.name, purpose="discard"):
-                return remove_unused(self._path, self.uuid, lock=self._made.lock)
+            with hold_lock(_lock_of(self._path), name=self.name, purpose="discard"):
+                return remove_unused(self._path, self.uuid, locks=self._made.locks)
         except (MunjangError, OSError, sqlite3.Error):  # busy or damaged: what cannot be told to be unused stays
             return False
 
@@ -126,6 +138,28 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
         """Yield every document with its passages and vectors; of a damaged file, where some may be missing, none."""
         self.verify(whole=True)
         yield from super().entries(block=block)
+
+    def back_up(self, path: Path) -> None:
+        """Write the library as it is at one commit to a new file, under a uuid of its own; others may write meanwhile."""
+        if path.exists():
+            raise UsageError(f"{path}: is there already, expected the name of a new file")
+        if not path.absolute().parent.is_dir():
+            raise InputError(f"{path}: there is no folder {path.absolute().parent}\n  make the folder first")
+        self.verify(whole=True)
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
+        try:
+            with self._connections.walk() as source, translated(str(path)), closing(sqlite3.connect(temporary)) as target:
+                source.execute("SELECT 1 FROM settings").fetchone()  # from here on the connection sees this commit
+                source.backup(target, pages=BACKUP_PAGES, progress=lambda *_: None)  # back in Python now and then, to be interrupted
+            with translated(str(path)), closing(open_connection(temporary, write=True)) as connection:
+                connection.execute("UPDATE settings SET uuid = ?", (uuid4().hex,))
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            sync(temporary)
+            temporary.rename(path)
+            sync(path.absolute().parent)
+        finally:
+            for ending in ("", "-journal", "-wal", "-shm"):
+                temporary.with_name(temporary.name + ending).unlink(missing_ok=True)
 
     def check(self) -> list[str]:
         """Read everything and return what is wrong."""
@@ -151,13 +185,13 @@ def _lock_of(path: Path) -> Path:
     return path.with_name(path.name + ".lock")
 
 
-def _needs_creating(path: Path) -> bool:
+def _needs_creating(path: Path, name: str) -> bool:
     """Say whether the file is missing, or was left without tables by someone who was killed while making it."""
     if not path.exists() or path.stat().st_size == 0:
         return True
-    connection = open_connection(path, write=False)
+    connection = open_connection(path, write=False, name=name)
     try:
-        with translated(str(path)):
+        with translated(name):
             return int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]) == 0
     finally:
         connection.close()

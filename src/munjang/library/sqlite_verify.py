@@ -10,6 +10,8 @@ Reading everything (`whole`) and writing pass over nothing.
 
 Of a very large library the first search reads a part, and a thread in the background the rest; the next process goes on where this one
 stopped. A library that stays open is read again every hour.
+
+`findings` reads everything and compares it with its checksums.
 """
 
 from __future__ import annotations
@@ -17,17 +19,34 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 
 from munjang.errors import Busy, DamagedFile, MunjangError
-from munjang.library.page_sums import PageSums, folder_of, load_sums, read_mark, save_sums, sum_whole_file, tell_apart, write_mark
-from munjang.library.sqlite_check import findings
-from munjang.library.sqlite_files import BUSY_SECONDS, Connections, translated
-from munjang.library.sqlite_pages import NO_FILE, LogPages, LogPosition, descriptor_of, page_bytes_of, page_count, read_log, sum_file
-from munjang.library.sqlite_schema import read_settings
+from munjang.library.sqlite_files import BUSY_SECONDS, SqliteConnections, is_busy, translated
+from munjang.library.sqlite_pages import (
+    NO_FILE,
+    LogPages,
+    LogPosition,
+    PageSums,
+    descriptor_of,
+    folder_of,
+    load_sums,
+    page_bytes_of,
+    page_count,
+    read_log,
+    read_mark,
+    save_sums,
+    sum_file,
+    sum_whole_file,
+    tell_apart,
+    write_mark,
+)
+from munjang.library.sqlite_schema import TABLES, is_definition, read_settings
+from munjang.library.store import document_checksum, passage_checksum
 from munjang.types import Ints
 
 BYTES_AT_ONCE = 256 * 2**20
@@ -49,7 +68,7 @@ _TRIES, _TRY_PAUSE = 4, 0.02
 class Verifier:
     """Compares a library's file with its sums, and keeps the sums of those who write."""
 
-    def __init__(self, path: Path, uuid: str, connections: Connections) -> None:
+    def __init__(self, path: Path, uuid: str, connections: SqliteConnections) -> None:
         self._path, self._uuid, self._connections = path, uuid, connections
         self._folder = folder_of(path)
         self._lock = threading.Lock()
@@ -75,9 +94,11 @@ class Verifier:
 
     def check(self, *, patience: float = BUSY_SECONDS) -> list[str]:
         """Read everything and return what is wrong; a file that is whole gets sums. Raise Busy when a writer is in the way for so long."""
+        if self._connections.read_only:
+            return self._check_copy()
         connection = self._connections.writer()
         try:
-            with translated(str(self._path)):
+            with translated(self._connections.name):
                 connection.execute(f"PRAGMA busy_timeout = {round(patience * 1_000)}")
                 before = sum_whole_file(self._path)
                 found = findings(connection, dimension=read_settings(connection).dimension)
@@ -86,6 +107,12 @@ class Verifier:
         finally:
             connection.close()
         return found
+
+    def _check_copy(self) -> list[str]:
+        """Check a temporary copy: SQLite compares words with their texts only where it could write."""
+        with self._connections.walk() as connection, closing(sqlite3.connect("", isolation_level=None)) as copy:
+            connection.backup(copy)
+            return findings(copy, dimension=read_settings(connection).dimension)
 
     def begin_writing(self) -> None:
         """Get ready to keep the sums of what is committed from now on; the caller holds the writer's lock and an open connection.
@@ -193,7 +220,7 @@ class Verifier:
         if found:
             more = f", and {len(found) - 1:,} more" if len(found) > 1 else ""
             advice = "munjang check lists all; restore the library from a copy, or remove and add again what fails"
-            self._damage = f"{self._path}: the file is damaged ({found[0]}{more})\n  {advice}"
+            self._damage = f"{self._connections.name}: the file is damaged ({found[0]}{more})\n  {advice}"
             raise DamagedFile(self._damage)
         return True
 
@@ -232,3 +259,82 @@ class Verifier:
 
 def _only(pages_N: Ints) -> Callable[[PageSums], Ints]:
     return lambda _: pages_N
+
+
+MOST = 100
+"""Findings after which a check stops counting the same kind of thing."""
+
+
+def findings(connection: sqlite3.Connection, *, dimension: int) -> list[str]:
+    """Return what is wrong, one sentence each. The connection must be able to write, and be inside no transaction."""
+    steps: tuple[Callable[[], Iterator[str]], ...] = (
+        lambda: _schema(connection),
+        lambda: _structure(connection),
+        lambda: _documents(connection),
+        lambda: _passages(connection, dimension),
+        lambda: _orphans(connection),
+        lambda: _words(connection),
+    )
+    found: list[str] = []
+    for step in steps:
+        try:
+            found.extend(step())
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite names a damaged table, and Python cannot read the name
+            if is_busy(error):
+                raise
+            found.append(f"reading stops: {error}")
+    return found
+
+
+def _schema(connection: sqlite3.Connection) -> Iterator[str]:
+    """Compare the tables' definitions, by one letter of which words may be looked for otherwise than they were written."""
+    defined = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")}
+    for statement in TABLES:
+        if not any(is_definition(sql, statement) for sql in defined if isinstance(sql, str)):
+            yield f"the definition of {statement.split(' (')[0].removeprefix('CREATE ').lower()} is missing or another one"
+
+
+def _structure(connection: sqlite3.Connection) -> Iterator[str]:
+    for (message,) in connection.execute(f"PRAGMA integrity_check({MOST})"):
+        if message != "ok":
+            yield f"the file's structure: {message}"
+
+
+def _documents(connection: sqlite3.Connection) -> Iterator[str]:
+    for number, *parts, checksum in connection.execute("SELECT number, id, text, metadata, content_hash, checksum FROM documents"):
+        if not all(isinstance(part, str) for part in parts) or document_checksum(*parts) != checksum:
+            yield f"document number {number} fails its checksum"
+
+
+def _passages(connection: sqlite3.Connection, dimension: int) -> Iterator[str]:
+    sql = """SELECT passages.row, document, start, stop, vector, vectors.checksum, documents.number
+             FROM passages LEFT JOIN vectors ON vectors.row = passages.row LEFT JOIN documents ON documents.number = document"""
+    for row, document, start, stop, vector, checksum, known in connection.execute(sql):
+        if known is None or not all(isinstance(each, int) for each in (document, start, stop)) or not 0 <= start <= stop:
+            yield f"passage {row} has no document, or a place that no text has"
+        elif not isinstance(vector, bytes) or len(vector) != 4 * dimension:
+            yield f"passage {row} has no vector of {dimension} numbers"
+        elif passage_checksum(row, document, start, stop, vector) != checksum:
+            yield f"the vector of passage {row} fails its checksum"
+
+
+def _orphans(connection: sqlite3.Connection) -> Iterator[str]:
+    for sql, what in (
+        ("SELECT count(*) FROM vectors WHERE row NOT IN (SELECT row FROM passages)", "vectors without a passage"),
+        ("SELECT count(*) FROM documents WHERE number NOT IN (SELECT document FROM passages)", "documents without a passage"),
+        ("SELECT count(*) FROM words_docsize WHERE id NOT IN (SELECT row FROM passages)", "words without a passage"),
+        ("SELECT count(*) FROM passages WHERE row NOT IN (SELECT id FROM words_docsize)", "passages without words"),
+    ):
+        count = connection.execute(sql).fetchone()[0]
+        if count:
+            yield f"{count:,} {what}"
+
+
+def _words(connection: sqlite3.Connection) -> Iterator[str]:
+    """Let FTS5 compare its index with its texts; it asks for this through an INSERT that writes nothing."""
+    try:
+        connection.execute("INSERT INTO words (words) VALUES ('integrity-check')")
+    except sqlite3.Error as error:
+        if is_busy(error):
+            raise
+        yield f"the index of words: {error}"

@@ -1,19 +1,33 @@
-"""Changes → rows of a library file, inside the caller's transaction."""
+"""Changes → rows of a library file, inside the caller's transaction.
+
+`tidy_words` keeps the word index readable. FTS5 keeps its index in levels. Every 'optimize' puts what it merges one or two levels higher,
+without a bound in SQLite 3.40, which reads indexes of at most 2,000 levels, so after a thousand calls nothing could be found or changed
+any more. Here an index of many levels is built anew from its texts, which begins at the lowest again; one that is past being read is
+emptied first.
+
+`remove_unused` deletes a file that was made and never written to, if nobody else has it open. The caller holds the writer's lock, so
+nobody writes meanwhile and nobody makes a library at the path. That nobody reads is what SQLite says: a connection in exclusive mode is
+refused while any other one is open. Whoever opens the file in that moment gets `LibraryGone`.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from itertools import count
+from pathlib import Path
 from typing import cast
 
 import numpy as np
 
-from munjang.errors import UsageError, shown
-from munjang.library.checksums import document_checksum, passage_checksum
-from munjang.library.metadata import metadata_json
-from munjang.library.store import Document, Entry, NewMetadata
+from munjang.atomic import sync
+from munjang.errors import UsageError, quote
+from munjang.library.sqlite_files import open_connection, transaction
+from munjang.library.sqlite_pages import discard_sums
+from munjang.library.sqlite_schema import name_of
+from munjang.library.store import Document, Entry, NewMetadata, document_checksum, metadata_json, passage_checksum
 
 
 def put_entry(connection: sqlite3.Connection, entry: Entry, *, dimension: int, rows: Iterator[int]) -> None:
@@ -90,12 +104,76 @@ def _insert_document(connection: sqlite3.Connection, document: Document) -> int:
         "INSERT INTO documents (id, text, metadata, content_hash, checksum) VALUES (?, ?, ?, ?, ?)",
         (document.id, document.text, metadata, document.content_hash, checksum),
     )
-    return cast(int, cursor.lastrowid)  # an INSERT has a row
+    return cast("int", cursor.lastrowid)  # an INSERT has a row
 
 
 def _check(entry: Entry, dimension: int) -> None:
     expected = (len(entry.passages), dimension)
     if not entry.passages or entry.vectors_PD.shape != expected:
-        raise UsageError(f"document {shown(entry.document.id)}: found vectors of shape {entry.vectors_PD.shape}, expected {expected}")
+        raise UsageError(f"document {quote(entry.document.id)}: found vectors of shape {entry.vectors_PD.shape}, expected {expected}")
     if not np.isfinite(entry.vectors_PD).all():
-        raise UsageError(f"document {shown(entry.document.id)}: its vectors hold NaN or infinity, expected finite numbers")
+        raise UsageError(f"document {quote(entry.document.id)}: its vectors hold NaN or infinity, expected finite numbers")
+
+
+MOST_LEVELS, READABLE_LEVELS = 64, 2_000
+_SUMS, _STRUCTURE = 1, 10
+"""The rows of `words_data` in which FTS5 writes the lengths of texts and its levels down."""
+_SECOND_VERSION = b"\xff\x00\x00\x01"
+
+
+def tidy_words(connection: sqlite3.Connection) -> None:
+    """Merge the index of words into one piece."""
+    levels = word_levels(connection)
+    if levels > READABLE_LEVELS:
+        _empty(connection)
+    if levels >= MOST_LEVELS:
+        connection.execute("INSERT INTO words (words) VALUES ('rebuild')")
+    connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+
+
+def word_levels(connection: sqlite3.Connection) -> int:
+    """Return how many levels the index of words has; 0 where FTS5 says nothing of them."""
+    row = connection.execute("SELECT block FROM words_data WHERE id = ?", (_STRUCTURE,)).fetchone()
+    record = row[0][4:] if row and isinstance(row[0], bytes) else b""
+    levels = 0
+    for byte in record.removeprefix(_SECOND_VERSION)[:9]:  # seven bits in each byte, the highest first
+        levels = levels << 7 | byte & 0x7F
+        if byte < 0x80:
+            break
+    return levels
+
+
+def _empty(connection: sqlite3.Connection) -> None:
+    """Leave the index as FTS5 makes a new one: its texts stay, and 'rebuild' reads them."""
+    with transaction(connection, name_of(connection)):
+        connection.execute("DELETE FROM words_data")
+        connection.execute("DELETE FROM words_idx")
+        connection.executemany("INSERT INTO words_data (id, block) VALUES (?, ?)", [(_SUMS, b""), (_STRUCTURE, bytes(7))])
+
+
+_FIRST_GENERATION = 1
+"""Of a library that nothing was ever written to."""
+
+
+def remove_unused(path: Path, uuid: str, *, locks: Sequence[Path]) -> bool:
+    """Remove the library, SQLite's files beside it and the lock files; say whether that was done."""
+    with closing(open_connection(path, write=True)) as connection:
+        connection.execute("PRAGMA busy_timeout = 0")
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("BEGIN EXCLUSIVE")
+        if not _is_unused(connection, uuid):
+            return False
+        path.unlink()
+    for beside in ("-wal", "-shm"):
+        path.with_name(path.name + beside).unlink(missing_ok=True)
+    discard_sums(path)
+    for lock in locks:
+        lock.unlink(missing_ok=True)
+    sync(path.absolute().parent)
+    return True
+
+
+def _is_unused(connection: sqlite3.Connection, uuid: str) -> bool:
+    found = connection.execute("SELECT uuid, generation FROM settings").fetchone()
+    documents = connection.execute("SELECT count(*) FROM documents").fetchone()[0]
+    return tuple(found or ()) == (uuid, _FIRST_GENERATION) and documents == 0

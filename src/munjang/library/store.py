@@ -6,15 +6,24 @@ is why caches may trust a row number for as long as the store's `uuid` is theirs
 
 A store is handed finished entries: it knows no model, splits no text and ranks nothing but words. Everything that it promises is tested for
 every store by tests/contract/test_store.py.
+
+Metadata are kept as one text. Checksums cover what a store holds, so that a flipped bit is noticed before it becomes an answer. CRC-32
+finds every single flipped bit and every burst up to 32 bits. A passage's checksum covers its numbers and its vector, so that two swapped
+vectors are noticed too. The content hash is another thing: it says whether a text has changed, so it must not collide.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import struct
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from munjang.errors import InputError
 from munjang.library.where import Condition
 from munjang.types import Ints, Vectors
 from munjang.wording import brief_repr
@@ -27,8 +36,24 @@ MAX_WORDS = 200
 
 BM25_MOST = 2.2
 """What a word that stands in a passage again and again counts, times its weight: k1 + 1, with FTS5's k1 of 1.2."""
+ADVICE = "try again when that is done, or wait longer (patience); searching works meanwhile"
+"""What one who wants to write while others do is told."""
+
 BLOCK = 4_096
 """Rows that an iteration hands out at once."""
+
+
+class ServerLost(InputError):
+    """A store's server did not answer, or ended the connection; what was not committed is not there."""
+
+    http_status = 503
+
+
+class CommitUnknown(ServerLost):
+    """The connection was lost while the server committed, so the last change may be there or not."""
+
+    result: Any = None
+    """What the call would have returned if it is there."""
 
 
 @brief_repr
@@ -61,6 +86,11 @@ class Entry:
     document: Document
     passages: tuple[Passage, ...]
     vectors_PD: Vectors
+
+    @property
+    def lengths_P(self) -> list[int]:
+        """How many characters each passage has."""
+        return [passage.stop - passage.start for passage in self.passages]
 
 
 @dataclass(frozen=True)
@@ -128,7 +158,7 @@ class Store(Protocol):
 
     @property
     def name(self) -> str:
-        """The path or address, for messages; without a password."""
+        """What messages call it: the name that it was opened with, else its path or its address without a password."""
         ...
 
     @property
@@ -144,8 +174,8 @@ class Store(Protocol):
         """Return a number that grows with every commit."""
         ...
 
-    def writer(self, purpose: str, /) -> AbstractContextManager[None]:
-        """Hold the right to write; raise Busy, saying who holds it and since when, if another writer does."""
+    def writer(self, purpose: str, /, *, patience: float = 0.0) -> AbstractContextManager[None]:
+        """Hold the right to write; raise Busy, saying who holds it and since when, if others do for more than `patience` seconds."""
         ...
 
     def snapshot(self) -> AbstractContextManager[None]:
@@ -233,9 +263,44 @@ class Store(Protocol):
 
 
 @runtime_checkable
-class VectorSearch(Protocol):
+class NearestRows(Protocol):
     """A store that finds nearest vectors itself, so that the library keeps no matrix of its own."""
 
     def nearest(self, query_D: Vectors, k: int, /, *, where: Condition | None = None, exact: bool = False) -> list[Scored]:
         """Return the k rows with the highest cosine, best first, equal ones by row."""
         ...
+
+
+def metadata_json(metadata: Metadata) -> str:
+    """Return metadata as they are stored: equal metadata give equal texts.
+
+    >>> metadata_json({"year": 2020, "태그": None})
+    '{"year":2020,"태그":null}'
+    """
+    return json.dumps(metadata, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+
+
+_NUMBERS = struct.Struct("<4q")
+
+
+def passage_checksum(row: int, document: int, start: int, stop: int, vector: bytes) -> int:
+    """Return the checksum of a passage's numbers and its vector as little-endian float32."""
+    return zlib.crc32(vector, zlib.crc32(_NUMBERS.pack(row, document, start, stop)))
+
+
+def document_checksum(id: str, text: str, metadata: str, content_hash: str) -> int:
+    """Return the checksum of everything a document has; `metadata` as the JSON that is stored."""
+    checksum = 0
+    for part in (id, text, metadata, content_hash):
+        raw = part.encode()
+        checksum = zlib.crc32(raw, zlib.crc32(len(raw).to_bytes(8, "little"), checksum))
+    return checksum
+
+
+def content_hash(text: str) -> str:
+    """Return 32 hexadecimal digits that only this text has.
+
+    >>> content_hash("비가 온다")
+    '260c32c989249737b1fae8fdfdd55c61'
+    """
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TypeAlias
 
-from munjang.errors import UsageError, shown
+from munjang.errors import UsageError, quote
 from munjang.library.where import OWN_KEYS, AllOf, AnyOf, Compare, Condition, Contains, IsNull, Like, Not, OneOf, Value
 
 Bound: TypeAlias = tuple[str, list[object]]
@@ -102,6 +102,6 @@ def _contains(found: Bound, value: Value) -> Bound:
 def _bound(value: Value) -> list[object]:
     if isinstance(value, str):
         if "\x00" in value:
-            raise UsageError(f"filter: {shown(value)} holds NUL, which no text in PostgreSQL does")
+            raise UsageError(f"filter: {quote(value)} holds NUL, which no text in PostgreSQL does")
         return [value]
     return [Decimal(repr(float(value))) if isinstance(value, float) else Decimal(int(value))]

@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from typing import get_args
 
-from munjang.text.english import stem
 from munjang.text.korean import Analyser, morphemes, tagged_morphemes
-from munjang.text.stopwords import FUNCTION_WORDS, LIGHT_WORDS
+from munjang.text.stopwords import FUNCTION_WORDS, LIGHT_WORDS, stem
 
 _STEMS = "+stems"
 _CAPITALS = re.compile(r"\b[A-Z]{2,}\b")

@@ -18,13 +18,11 @@ from typing import Literal
 import numpy as np
 
 from munjang.engine.cross import CrossEngine, PairIds
-from munjang.engine.fingerprint import fingerprint
-from munjang.engine.folder import ModelFolder, read_folder
+from munjang.engine.folder import ModelFolder, fingerprint, read_folder
 from munjang.engine.modules import Activation, TransformerModule
-from munjang.engine.transformer import Compute
 from munjang.errors import UsageError
 from munjang.limits import LIMITS
-from munjang.models.load_checks import check_compute, check_vocabulary
+from munjang.models.batch_encoder import check_compute, check_vocabulary
 from munjang.models.long_text import TruncationWarning
 from munjang.models.progress import Advance, progress_bar
 from munjang.models.registry import resolve_reranker
@@ -33,7 +31,7 @@ from munjang.other_names import LOAD, PREDICT, RANK, explain_other_names
 from munjang.text.batching import plan_batches
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
 from munjang.text.validate_texts import validate_pairs, validate_text, validate_texts
-from munjang.types import Vectors
+from munjang.types import Compute, Vectors
 from munjang.wording import brief_repr, count, name_facts, plural, quote_place
 
 ScoreKind = Literal["model", "logits", "sigmoid", "softmax"]
@@ -45,7 +43,7 @@ FEWEST_DOCUMENT_TOKENS = 8
 
 @brief_repr
 @dataclass(frozen=True)
-class Scored:
+class PairScores:
     """Scores, and which pairs did not fit."""
 
     scores: Vectors
@@ -55,7 +53,7 @@ class Scored:
 
 @brief_repr
 @dataclass(frozen=True)
-class Ranked:
+class RankedText:
     """One document of a ranking."""
 
     index: int
@@ -68,7 +66,7 @@ class Ranked:
 class Ranking:
     """Documents, best first, and how far the scoring got."""
 
-    documents: list[Ranked]
+    documents: list[RankedText]
     scored: int
     """How many documents were scored; the rest follow in the order they came in, without a score."""
     cut: list[int] = field(default_factory=list)
@@ -125,7 +123,7 @@ class CrossEncoder:
 
     @property
     def share(self) -> float:
-        """How much say its folder asks for where it orders the hits of a search; 1 where the folder is silent."""
+        """Its weight when it re-ranks the hits of a search, as set in its folder; 1 by default."""
         return self.engine.head.share
 
     @cached_property
@@ -142,8 +140,8 @@ class CrossEncoder:
         return scored.scores
 
     @explain_other_names(PREDICT)
-    def predict_with_report(self, pairs: Sequence[tuple[str, str]], /, *, score: ScoreKind = "model", progress: bool = False) -> Scored:
-        """Score pairs and say which were cut; never warns."""
+    def predict_with_report(self, pairs: Sequence[tuple[str, str]], /, *, score: ScoreKind = "model", progress: bool = False) -> PairScores:
+        """Score pairs and report which were truncated; never warns."""
         listed = validate_pairs(pairs)
         logits = np.zeros((len(listed), len(self.labels)), np.float32)
         cut: list[int] = []
@@ -153,17 +151,17 @@ class CrossEncoder:
                 ids, too_long = self._ids(block)
                 cut += [start + number for number in too_long]
                 self._fill(logits[start : start + len(block)], ids, advance)
-        scores = _activated(logits, self._activation(score))
-        return Scored(scores[:, 0] if len(self.labels) == 1 else scores, cut)
+        scores = _activate(logits, self._activation(score))
+        return PairScores(scores[:, 0] if len(self.labels) == 1 else scores, cut)
 
     @explain_other_names(RANK)
     def rank(
         self, query: str, documents: Sequence[str], /, *, k: int | None = None, budget_seconds: float | None = None, progress: bool = False
     ) -> Ranking:
-        """Order documents by how well they answer the query, best first.
+        """Rank documents by how well they answer the query, best first.
 
-        With `budget_seconds`, documents are scored in the order they come in until the time is up; those not reached follow
-        behind in their old order with the score NaN, and `scored` says how many were reached. `k` cuts the answer, not the scoring.
+        With `budget_seconds`, documents are scored in the given order until the time is up; the rest follow in their old order
+        with the score NaN, and `scored` says how many were scored. `k` limits the result, not the scoring.
         """
         if len(self.labels) != 1:
             raise UsageError(f"{self.name}: has {count(len(self.labels), 'label')}; ranking needs a model with one score")
@@ -183,8 +181,8 @@ class CrossEncoder:
         if cut:
             self._warn_of_cut(len(cut), len(scores), in_python="the ranking's `cut` says which")
         order = sorted(range(len(scores)), key=lambda number: -scores[number])
-        ranked = [Ranked(number, scores[number], texts[number]) for number in order]
-        ranked += [Ranked(number, float("nan"), texts[number]) for number in range(len(scores), len(texts))]
+        ranked = [RankedText(number, scores[number], texts[number]) for number in order]
+        ranked += [RankedText(number, float("nan"), texts[number]) for number in range(len(scores), len(texts))]
         return Ranking(ranked[:k], len(scores), cut)
 
     def save(self, path: str | Path) -> None:
@@ -206,7 +204,7 @@ class CrossEncoder:
         unique = list(dict.fromkeys(text for pair in pairs for text in pair))
         plain = dict(zip(unique, self.tokenizer.encode_plain(unique), strict=True))
         room = self.max_length - self.tokenizer.pair_special_count
-        fitted = [fitted_pair(plain[first], plain[second], room) for first, second in pairs]
+        fitted = [fit_pair(plain[first], plain[second], room) for first, second in pairs]
         too_long = [number for number, (first, second) in enumerate(pairs) if len(plain[first]) + len(plain[second]) > room]
         return [self.tokenizer.wrap_pair(first, second) for first, second in fitted], too_long
 
@@ -217,7 +215,7 @@ class CrossEncoder:
             advance(len(batch))
 
 
-def fitted_pair(first: Sequence[int], second: Sequence[int], room: int) -> tuple[Sequence[int], Sequence[int]]:
+def fit_pair(first: Sequence[int], second: Sequence[int], room: int) -> tuple[Sequence[int], Sequence[int]]:
     """Cut the second text to fit; the first only where it would leave no room at all."""
     if len(first) + len(second) <= room:
         return first, second
@@ -231,7 +229,7 @@ def _steps(count: int, deadline: float | None) -> Iterator[range]:
     return (range(start, min(start + step, count)) for start in range(0, count, max(step, 1)))
 
 
-def _activated(logits: Vectors, activation: Activation | Literal["softmax"]) -> Vectors:
+def _activate(logits: Vectors, activation: Activation | Literal["softmax"]) -> Vectors:
     if activation == "identity":
         return logits
     if activation == "sigmoid":

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from munjang.errors import DamagedFile
 from munjang.limits import LIMITS
-from munjang.text.scripts import SCRIPTS
+from munjang.text.unicode import SCRIPTS
 from munjang.wording import count, name_facts
 
 if TYPE_CHECKING:
@@ -80,24 +80,24 @@ def expect_similarity(encoder: SentenceEncoder, a: str, b: str, cosine: float) -
 
 def find_curve(folder: Path, *, fingerprint: str, a: str, b: str) -> SimilarityCurve | None:
     """Return the curve for two texts, or None where nothing was measured for this model or for their languages."""
-    languages = language_pair(a, b)
+    languages = detect_languages(a, b)
     if languages is None:
         return None
     curves = read_curves(folder)
     return next((each for each in curves if each.fingerprint == fingerprint and each.languages == languages), None)
 
 
-def language_pair(a: str, b: str) -> str | None:
+def detect_languages(a: str, b: str) -> str | None:
     """Return the languages of two texts, in the order of the alphabet; None unless both are Korean or English by their letters.
 
-    >>> language_pair("비가 온다", "It is raining")
+    >>> detect_languages("비가 온다", "It is raining")
     'en-ko'
     """
-    found = [_language(a), _language(b)]
+    found = [_detect_language(a), _detect_language(b)]
     return None if None in found else "-".join(sorted(str(each) for each in found))
 
 
-def _language(text: str) -> str | None:
+def _detect_language(text: str) -> str | None:
     korean, english = (_count_letters(text, SCRIPTS[code].words) for code in ("ko", "en"))
     if 2 * (korean + english) <= sum(map(str.isalpha, text)):
         return None
@@ -116,7 +116,7 @@ def read_curves(folder: Path) -> tuple[SimilarityCurve, ...]:
     if file.stat().st_size > LIMITS.max_config_bytes:
         raise DamagedFile(f"{folder.name}/{FILE}: {count(file.stat().st_size, 'byte')}, the limit is {LIMITS.max_config_bytes:,}")
     try:
-        return _curves(json.loads(file.read_text(encoding="utf-8")))
+        return _load_curves(json.loads(file.read_text(encoding="utf-8")))
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise DamagedFile(
             f"{folder.name}/{FILE}: not a curve from cosine to similarity ({type(error).__name__}: {error})\n"
@@ -124,7 +124,7 @@ def read_curves(folder: Path) -> tuple[SimilarityCurve, ...]:
         ) from None
 
 
-def _curves(value: Any) -> tuple[SimilarityCurve, ...]:
+def _load_curves(value: Any) -> tuple[SimilarityCurve, ...]:
     if value["format"] != FORMAT:
         raise ValueError(f'expected "format": "{FORMAT}"')
     curves = tuple(

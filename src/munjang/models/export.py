@@ -13,20 +13,19 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
+from munjang.atomic import atomic_write, make_folder, translate_disk_errors
 from munjang.engine.backbone import Backbone, read_backbone
 from munjang.engine.encoder_graph import write_encoder
-from munjang.engine.head_graph import first_only, head_width, write_head
+from munjang.engine.head_graph import compute_head_width, reads_first_only, write_head
 from munjang.engine.layout import PADDED_INPUTS, PaddedLayout
 from munjang.engine.linear import FloatWriter, Int8Writer, LinearWriter
 from munjang.engine.modules import TransformerModule
-from munjang.engine.onnxgraph import INT64, GraphPen, Input
+from munjang.engine.onnxgraph import INT64, GraphBuilder, Input
 from munjang.engine.session import ERRORS_ONLY
-from munjang.engine.transformer import Compute
 from munjang.errors import InputError, UsageError
 from munjang.models.samples import load_samples
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.types import Vectors, check_encoder
-from munjang.whole_file import in_words, make_folder, write_whole
+from munjang.types import Compute, Vectors, check_encoder
 from munjang.wording import brief_repr
 
 FILES: dict[Compute, str] = {"float32": "onnx/model.onnx", "int8": "onnx/model_qint8.onnx"}
@@ -63,27 +62,27 @@ def export_onnx(model: SentenceEncoder, target: str | Path, *, compute: Compute 
     if not (target / "modules.json").is_file():
         model.save(target)
     path = target / FILES[compute]
-    with in_words(path):
+    with translate_disk_errors(path):
         make_folder(path.parent)
-    write_whole(path, graph)
+    atomic_write(path, graph)
     return ExportReport(path, len(graph), difference, texts)
 
 
 def _write_graph(model: SentenceEncoder, base: TransformerModule, compute: Compute) -> bytes:
     backbone = read_backbone(base)
-    pen = GraphPen()
+    pen = GraphBuilder()
     layout = PaddedLayout(pen, first_position=backbone.first_position)
     writer: LinearWriter = FloatWriter(pen) if compute == "float32" else Int8Writer(pen)
     types = pen.add("Reshape", ["token_type_ids", pen.constant([-1])]) if backbone.types_E is not None else None
-    out = write_encoder(pen, backbone, layout, writer, first_only=first_only(model.folder.modules), types=types)
+    out = write_encoder(pen, backbone, layout, writer, first_only=reads_first_only(model.folder.modules), types=types)
     vectors = write_head(pen, out.hidden, layout, model.folder.modules[1:], backbone.dimension)
     pen.name_output(vectors, "sentence_embedding")
-    width = head_width(model.folder.modules[1:], backbone.dimension)
-    graph: bytes = pen.model(_inputs(backbone), [("sentence_embedding", ["batch", width])]).SerializeToString()
+    width = compute_head_width(model.folder.modules[1:], backbone.dimension)
+    graph: bytes = pen.model(_list_inputs(backbone), [("sentence_embedding", ["batch", width])]).SerializeToString()
     return graph
 
 
-def _inputs(backbone: Backbone) -> list[Input]:
+def _list_inputs(backbone: Backbone) -> list[Input]:
     inputs: list[Input] = [(name, kind, list(shape)) for name, kind, shape in PADDED_INPUTS]
     return inputs if backbone.types_E is None else [*inputs, ("token_type_ids", INT64, ["batch", "tokens"])]
 

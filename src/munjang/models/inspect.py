@@ -18,15 +18,14 @@ from munjang.engine.modules import (
     LayerNormModule,
     Module,
     NormalizeModule,
-    Pooling,
     PoolingModule,
     StaticModule,
     TransformerModule,
 )
-from munjang.models.long_text import fit
+from munjang.models.long_text import fit_texts
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.text.validate_texts import validate_text
-from munjang.types import Floats, Vectors, check_encoder
+from munjang.types import Floats, Pooling, Vectors, check_encoder
 from munjang.vectors.similarity import similarity
 from munjang.wording import brief_repr
 
@@ -114,32 +113,32 @@ def inspect_text(model: SentenceEncoder, text: str) -> Inspection:
     text = validate_text(text, name="text")
     check_encoder(model, "model")
     prompt = model.folder.prompts.get(model.folder.default_prompt or "", "")
-    tokens, before_cut = _tokens(model, text, prompt)
+    tokens, before_cut = _list_tokens(model, text, prompt)
     outputs = model.engine.layer_outputs([token.id for token in tokens]) if tokens else []
     hidden_ND = outputs[-1] if outputs else np.zeros((0, model.engine.hidden_size), np.float32)
     vector = model.encode_with_report([text]).vectors[0]
-    return Inspection(text, prompt, tokens, before_cut, (*_layers(outputs), *_tail(model, len(vector))), hidden_ND, vector)
+    return Inspection(text, prompt, tokens, before_cut, (*_describe_layers(outputs), *_run_tail(model, len(vector))), hidden_ND, vector)
 
 
 def compare_tokens(model: SentenceEncoder, a: str, b: str) -> TokenComparison:
     """Show which tokens make two sentences alike."""
     first, second = inspect_text(model, a), inspect_text(model, b)
     cosine_NM = similarity(first.hidden_ND, second.hidden_ND)
-    contribution_NM = _contributions(model, first, second)
+    contribution_NM = _compute_contributions(model, first, second)
     return TokenComparison(
         first=first,
         second=second,
         score=float(similarity(first.vector, second.vector)[0, 0]),
         cosine_NM=cosine_NM,
         contribution_NM=contribution_NM,
-        best_pairs=_best_pairs(first, second, cosine_NM, contribution_NM),
+        best_pairs=_find_best_pairs(first, second, cosine_NM, contribution_NM),
     )
 
 
-def pooling_weights(modules: tuple[Module, ...], pooled: list[bool]) -> Exact | None:
+def compute_pooling_weights(modules: tuple[Module, ...], pooled: list[bool]) -> Exact | None:
     """Return each token's weight in the sentence vector, up to one common factor; None where it is no weighted sum.
 
-    >>> pooling_weights((PoolingModule(("weightedmean",)),), [True, True]).tolist()
+    >>> compute_pooling_weights((PoolingModule(("weightedmean",)),), [True, True]).tolist()
     [1.0, 2.0]
     """
     if any(isinstance(module, DenseModule | LayerNormModule) for module in modules):
@@ -159,7 +158,7 @@ def pooling_weights(modules: tuple[Module, ...], pooled: list[bool]) -> Exact | 
     return None
 
 
-def _tokens(model: SentenceEncoder, text: str, prompt: str) -> tuple[tuple[Token, ...], int]:
+def _list_tokens(model: SentenceEncoder, text: str, prompt: str) -> tuple[tuple[Token, ...], int]:
     base = model.folder.base
     whole = prompt + text
     lowercase = isinstance(base, TransformerModule) and base.lowercase
@@ -168,11 +167,11 @@ def _tokens(model: SentenceEncoder, text: str, prompt: str) -> tuple[tuple[Token
     if isinstance(base, StaticModule):
         rows = [row for row in rows if not row[3]]
     length = len(rows)
-    kept = fit([[row[0] for row in rows]], model.tokenizer, limit=model.max_length, policy="truncate").ids[0]
+    kept = fit_texts([[row[0] for row in rows]], model.tokenizer, limit=model.max_length, policy="truncate").ids[0]
     if len(kept) < length:
         closing = seen.special_mask[::-1].index(0) if 0 in seen.special_mask else 0
         rows = rows[: len(kept) - closing] + rows[length - closing :]
-    hidden = _hidden_prefix(model, prompt)
+    hidden = _count_hidden_prefix(model, prompt)
     return tuple(
         Token(
             text=token,
@@ -189,17 +188,17 @@ def _tokens(model: SentenceEncoder, text: str, prompt: str) -> tuple[tuple[Token
     ), length
 
 
-def _hidden_prefix(model: SentenceEncoder, prompt: str) -> int:
+def _count_hidden_prefix(model: SentenceEncoder, prompt: str) -> int:
     keeps_prompt = all(module.include_prompt for module in model.folder.modules if isinstance(module, PoolingModule))
     return model.tokenizer.prefix_length(prompt) if prompt and not keeps_prompt else 0
 
 
-def _layers(outputs: list[Vectors]) -> list[Layer]:
+def _describe_layers(outputs: list[Vectors]) -> list[Layer]:
     names = ["token vectors" if len(outputs) == 1 else "embeddings", *(f"layer {number}" for number in range(1, len(outputs)))]
     return [Layer(name, output.shape, float(np.linalg.norm(output, axis=1).mean())) for name, output in zip(names, outputs, strict=False)]
 
 
-def _tail(model: SentenceEncoder, width: int) -> list[Layer]:
+def _run_tail(model: SentenceEncoder, width: int) -> list[Layer]:
     found: list[Layer] = []
     size = model.engine.hidden_size
     for module in model.folder.modules:
@@ -218,11 +217,11 @@ def _tail(model: SentenceEncoder, width: int) -> list[Layer]:
     return found if width == size else [*found, Layer("cut", (width,), None)]
 
 
-def _contributions(model: SentenceEncoder, first: Inspection, second: Inspection) -> Exact | None:
+def _compute_contributions(model: SentenceEncoder, first: Inspection, second: Inspection) -> Exact | None:
     """Split the cosine of u = Σ w_i h_i and v = Σ w_j h_j into its terms w_i w_j h_i·h_j / (|u| |v|)."""
     parts = []
     for one in (first, second):
-        weights_N = pooling_weights(model.folder.modules, [token.pooled for token in one.tokens])
+        weights_N = compute_pooling_weights(model.folder.modules, [token.pooled for token in one.tokens])
         if weights_N is None:
             return None
         parts.append(one.hidden_ND[:, : len(one.vector)].astype(np.float64) * weights_N[:, None])
@@ -231,7 +230,7 @@ def _contributions(model: SentenceEncoder, first: Inspection, second: Inspection
     return share
 
 
-def _best_pairs(first: Inspection, second: Inspection, cosine_NM: Floats, contribution_NM: Exact | None) -> tuple[TokenPair, ...]:
+def _find_best_pairs(first: Inspection, second: Inspection, cosine_NM: Floats, contribution_NM: Exact | None) -> tuple[TokenPair, ...]:
     rows = [place for place, token in enumerate(first.tokens) if not token.special and token.pooled]
     columns = [place for place, token in enumerate(second.tokens) if not token.special and token.pooled]
     order = sorted(((row, column) for row in rows for column in columns), key=lambda pair: -cosine_NM[pair])

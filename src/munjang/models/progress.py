@@ -56,14 +56,14 @@ class ProgressLines:
         self._told = now
         rate = self._done / (now - self._started)
         of = f" of {self._total:,}" if self._total is not None else ""
-        left = f", {clock_text((self._total - self._done) / rate)} left" if self._total is not None and rate else ""
+        left = f", {format_duration((self._total - self._done) / rate)} left" if self._total is not None and rate else ""
         print(f"munjang: {self._what}: {self._done:,}{of}, {rate:,.0f}/s{left}", file=sys.stderr, flush=True)
 
 
-def clock_text(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Write a duration.
 
-    >>> clock_text(3725)
+    >>> format_duration(3725)
     '1:02:05'
     """
     whole = int(max(0, seconds))

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from munjang.errors import FolderError, shown
+from munjang.errors import FolderError, quote
 from munjang.wording import brief_repr
 
 BUNDLED = Path(__file__).parent / "bundled"
@@ -45,36 +45,36 @@ def models_home() -> Path:
 
 def list_models() -> list[Found]:
     """Return every model that can be loaded by name."""
-    bundled = [Found(path.name, path, "bundled") for path in _folders(BUNDLED)]
-    home = [Found(path.name, path, "home") for path in _folders(models_home())]
-    packages = [found for name in PACKAGES if (found := _in_package(name))]
+    bundled = [Found(path.name, path, "bundled") for path in _list_folders(BUNDLED)]
+    home = [Found(path.name, path, "home") for path in _list_folders(models_home())]
+    packages = [found for name in PACKAGES if (found := _find_in_package(name))]
     return bundled + home + packages
 
 
 def resolve(name: str | Path | None = None) -> Found:
     """Find a model by name or path; without one, the default model."""
     if name is None:
-        return _default()
+        return _find_default()
     text = str(name)
-    path = _path(text)
+    path = _find_path(text)
     if (BUNDLED / text / "config.json").is_file() and Path(text).name == text:
         return Found(text, BUNDLED / text, "bundled")
     if path.exists():
         return Found(path.name or text, path, "path")
     if not path.is_absolute() and ".." not in path.parts and (models_home() / path).is_dir():
         return Found(text, models_home() / path, "home")
-    found = _in_package(text) or _in_hub_cache(text)
+    found = _find_in_package(text) or _find_in_hub_cache(text)
     if found is None:
-        raise FolderError(_not_found(text))
+        raise FolderError(_make_error(text))
     return found
 
 
-def _path(text: str) -> Path:
+def _find_path(text: str) -> Path:
     try:
         path = Path(text).expanduser()
         path.exists()
     except (OSError, RuntimeError, ValueError):  # a name too long for the file system, ~ of nobody
-        raise FolderError(f"{shown(text)} is neither a model's name nor a folder") from None
+        raise FolderError(f"{quote(text)} is neither a model's name nor a folder") from None
     return path
 
 
@@ -92,11 +92,11 @@ def has_default_reranker() -> bool:
     return (BUNDLED / DEFAULT_RERANKER / "config.json").is_file()
 
 
-def _default() -> Found:
+def _find_default() -> Found:
     for name in DEFAULT_NAMES:
         if (BUNDLED / name / "config.json").is_file():
             return Found(name, BUNDLED / name, "bundled")
-        if found := _in_package(name):
+        if found := _find_in_package(name):
             return found
     raise FolderError(
         "no model was named and no default model is installed\n"
@@ -104,7 +104,7 @@ def _default() -> Found:
     )
 
 
-def _in_package(name: str) -> Found | None:
+def _find_in_package(name: str) -> Found | None:
     package, inner = PACKAGES.get(name.removeprefix("sentence-transformers/"), ("", ""))
     spec = find_spec(package) if package else None
     if spec is None or not spec.submodule_search_locations:
@@ -112,7 +112,7 @@ def _in_package(name: str) -> Found | None:
     return Found(name, Path(next(iter(spec.submodule_search_locations))) / inner, "package")
 
 
-def _in_hub_cache(name: str) -> Found | None:
+def _find_in_hub_cache(name: str) -> Found | None:
     if name.count("/") != 1 or find_spec("huggingface_hub") is None:
         return None
     home = Path(os.environ.get("HF_HUB_CACHE") or Path(os.environ.get("HF_HOME") or Path.home() / ".cache/huggingface") / "hub")
@@ -121,16 +121,16 @@ def _in_hub_cache(name: str) -> Found | None:
     return Found(name, versions[-1], "hub cache") if versions else None
 
 
-def _not_found(name: str) -> str:
+def _make_error(name: str) -> str:
     known = [found.name for found in list_models()]
     near = get_close_matches(name.lower(), [each.lower() for each in known], n=1)
     meant = next((each for each in known if near and each.lower() == near[0]), None)
     hint = f"did you mean {meant!r}?" if meant else f"known names: {', '.join(known) or 'none'}"
     pull = f"; to fetch it from the Hugging Face hub: munjang models pull {name}" if name.count("/") == 1 else ""
-    return f"{shown(name)} is neither a model's name nor a folder\n  {hint}{pull}"
+    return f"{quote(name)} is neither a model's name nor a folder\n  {hint}{pull}"
 
 
-def _folders(root: Path) -> list[Path]:
+def _list_folders(root: Path) -> list[Path]:
     """Return the models of a directory: NAME or OWNER/NAME; the parts inside a model (1_Pooling) are none."""
     models = {path.parent for path in root.glob("*/config.json")}
     owned = {path.parent for path in root.glob("*/*/config.json") if path.parents[1] not in models}

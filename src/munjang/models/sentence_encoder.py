@@ -9,38 +9,44 @@ the batch. With compute="int8" rounding can fall on either side of a step, which
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from typing import Annotated
 
-from munjang.engine.fingerprint import fingerprint
-from munjang.engine.folder import ModelFolder, read_folder, require_sentence_encoder
-from munjang.engine.modules import NormalizeModule, Pooling, PoolingModule, StaticModule, TransformerModule
+from munjang.engine.folder import ModelFolder, fingerprint, read_folder, require_sentence_encoder
+from munjang.engine.modules import NormalizeModule, PoolingModule, StaticModule, TransformerModule
 from munjang.engine.open import Engine, open_engine
-from munjang.engine.transformer import Compute
 from munjang.errors import UsageError
 from munjang.limits import LIMITS
-from munjang.models.block import BlockEncoder
-from munjang.models.encoded import Encoded, EncodeOptions, TokenVectors, joined
-from munjang.models.load_checks import check_compute, check_vocabulary, token_limit
-from munjang.models.long_text import LongText, TruncationWarning, fit
+from munjang.models.batch_encoder import (
+    BlockEncoder,
+    Encoded,
+    EncodeOptions,
+    TokenVectors,
+    check_compute,
+    check_vocabulary,
+    find_token_limit,
+    join_blocks,
+)
+from munjang.models.long_text import LongText, fit_texts, warn_of_cut
 from munjang.models.progress import Advance, progress_bar
-from munjang.models.prompts import chosen_prompt, first_prompt
+from munjang.models.prompted_encoder import PromptedEncoder, choose_prompt, prompt_for_role, prompt_with_text
 from munjang.models.registry import resolve
 from munjang.models.save import save_folder
+from munjang.options import Option
 from munjang.other_names import ENCODE, LOAD, explain_other_names
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
 from munjang.text.validate_texts import stream_texts, validate_texts
-from munjang.types import Floats, Precision
+from munjang.types import Compute, Floats, Pooling, Precision
 from munjang.vectors.similarity import similarity, similarity_pairwise
-from munjang.wording import count, name_facts, plural, quote_place
+from munjang.wording import count, name_facts, quote_place
 
 
 class SentenceEncoder:
-    """Turns sentences into vectors whose distance is meaning.
+    """Encodes sentences as vectors whose distance reflects meaning.
 
     >>> model = SentenceEncoder.load()                                              # doctest: +SKIP
     >>> model.encode(["비가 온다", "It is raining"]).shape                              # doctest: +SKIP
@@ -85,7 +91,7 @@ class SentenceEncoder:
         tokenizer = load_tokenizer(base.folder)
         engine = open_engine(folder, compute=compute, threads=threads)
         check_vocabulary(folder, tokenizer, engine.vocabulary_size)
-        limit = token_limit(folder, tokenizer, positions=engine.max_tokens, asked=max_length)
+        limit = find_token_limit(folder, tokenizer, positions=engine.max_tokens, asked=max_length)
         return cls(folder, tokenizer, engine, name=found.name, compute=compute, max_length=limit)
 
     def __repr__(self) -> str:
@@ -95,7 +101,7 @@ class SentenceEncoder:
 
     @property
     def dimension(self) -> int:
-        """How many numbers one vector has."""
+        """The number of dimensions of a vector."""
         return min(self.folder.truncate_dimension or self.engine.dimension, self.engine.dimension)
 
     @property
@@ -105,7 +111,7 @@ class SentenceEncoder:
 
     @property
     def pooling(self) -> Pooling | None:
-        """How token vectors become one; None where there are no token vectors, or several ways at once."""
+        """How token vectors are pooled; None if there are no token vectors, or several poolings at once."""
         modes = next((module.modes for module in self.folder.modules if isinstance(module, PoolingModule)), ())
         return modes[0] if len(modes) == 1 else None
 
@@ -115,14 +121,14 @@ class SentenceEncoder:
         return self.fingerprint_as(self.compute)
 
     def fingerprint_as(self, compute: Compute) -> str:
-        """Return the fingerprint that this model has when it computes so."""
+        """Return the fingerprint of this model with another `compute`."""
         pooling = [(module.modes, module.include_prompt) for module in self.folder.modules if isinstance(module, PoolingModule)]
         prompt = self.folder.prompts.get(self.folder.default_prompt or "", "")
         return fingerprint(self.folder, settings=repr((compute, self.max_length, pooling, self._lowercase, prompt, self.dimension)))
 
     @property
     def normalized(self) -> bool:
-        """Whether vectors have length one by the model's own making."""
+        """Whether the model itself normalises vectors to length 1."""
         last = self.folder.modules[-1]
         return isinstance(last, NormalizeModule) or (isinstance(last, StaticModule) and last.normalize)
 
@@ -133,16 +139,16 @@ class SentenceEncoder:
         /,
         *,
         prompt: str | None = None,
-        prompt_name: str | None = None,
-        long_text: LongText = "truncate",
-        precision: Precision = "float32",
-        dimensions: int | None = None,
-        normalize: bool = False,
+        precision: Annotated[Precision, Option("The number format of the output.")] = "float32",
+        dimensions: Annotated[int | None, Option("Keep this many leading dimensions (Matryoshka models).", min=1)] = None,
+        normalize: Annotated[bool, Option("Normalise vectors to length 1.")] = False,
+        prompt_name: Annotated[str | None, Option("The name of the model's prompt to put before every text.")] = None,
+        long_text: Annotated[LongText, Option("How to handle texts beyond the model's limit.")] = "truncate",
         progress: bool = False,
     ) -> Floats:
         """Return the vector of a text, shape (d,), or of many texts, shape (n, d), in the caller's order.
 
-        Equal texts are encoded once. A text longer than the model's limit is handled by `long_text`; with "truncate" one
+        Equal texts are encoded once. `long_text` says how to handle texts beyond the model's limit; with "truncate" one
         TruncationWarning says how many there were, and `encode_with_report` which.
         """
         options = self._options(prompt, prompt_name, long_text, precision, dimensions, normalize)
@@ -165,7 +171,7 @@ class SentenceEncoder:
         normalize: bool = False,
         progress: bool = False,
     ) -> Encoded:
-        """Encode, and say how many tokens each text has and which were too long; never warns."""
+        """Encode, and report how many tokens each text has and which were too long; never warns."""
         options = self._options(prompt, prompt_name, long_text, precision, dimensions, normalize)
         return self._all(texts, replace(options, warn=False), progress)
 
@@ -192,28 +198,44 @@ class SentenceEncoder:
     @explain_other_names(ENCODE)
     def encode_query(self, texts: str | Iterable[str], /) -> Floats:
         """Encode with the model's prompt for queries, if it has one."""
-        return self.encode(texts, prompt=first_prompt(self.folder, "query"))
+        return self.for_queries().encode(texts)
 
     @explain_other_names(ENCODE)
     def encode_document(self, texts: str | Iterable[str], /) -> Floats:
         """Encode with the model's prompt for documents, if it has one."""
-        return self.encode(texts, prompt=first_prompt(self.folder, "document", "passage", "corpus"))
+        return self.for_documents().encode(texts)
+
+    def for_queries(self, *, progress: bool = False, warn: bool = True) -> PromptedEncoder:
+        """Return this model as an encoder of queries: with its prompt for them, if it has one."""
+        return prompt_for_role(self, "query", progress=progress, warn=warn)
+
+    def for_documents(self, *, progress: bool = False, warn: bool = True) -> PromptedEncoder:
+        """Return this model as an encoder of documents: with its prompt for them, if it has one."""
+        return prompt_for_role(self, "document", progress=progress, warn=warn)
+
+    def with_prompt(self, prompt: str | None = None, /, *, progress: bool = False, warn: bool = True) -> PromptedEncoder:
+        """Return this model as an encoder that puts `prompt` before every text; None is the model's default prompt.
+
+        `progress` shows a bar while it encodes; without `warn` a text that is cut is no TruncationWarning.
+        """
+        return prompt_with_text(self, prompt, progress=progress, warn=warn)
 
     def count_tokens(self, texts: Iterable[str], /, *, prompt: str | None = None, prompt_name: str | None = None) -> list[int]:
-        """Return how many tokens the model would read of each text, its prompt and special tokens included, if it had no limit."""
-        before = chosen_prompt(self.folder, prompt=prompt, prompt_name=prompt_name) or ""
+        """Return the number of tokens of each text, including prompt and special tokens, without any truncation."""
+        before = choose_prompt(self.folder, prompt=prompt, prompt_name=prompt_name) or ""
         return [len(ids) for ids in self._block_encoder.token_ids([before + text for text in validate_texts(texts)])]
 
     def encode_tokens(self, texts: Iterable[str], /) -> list[TokenVectors]:
-        """Return every token's hidden state; texts beyond the limit are cut, and one TruncationWarning says how many."""
+        """Return every token's hidden state; texts beyond the limit are truncated, and one TruncationWarning says how many."""
         ids = list(self._block_encoder.token_ids(validate_texts(texts)))
-        pieces = fit(ids, self.tokenizer, limit=self.max_length, policy="truncate")
+        pieces = fit_texts(ids, self.tokenizer, limit=self.max_length, policy="truncate")
         if pieces.too_long:
-            self._warn_of_cut(len(pieces.too_long), len(ids), in_python="shorten them, or encode_tokens their parts")
+            advice = "shorten them, or encode_tokens their parts"
+            warn_of_cut(len(pieces.too_long), len(ids), self.max_length, in_python=advice, stacklevel=2)
         return [TokenVectors(self.tokenizer.tokens(kept), kept, self.engine.layer_outputs(kept)[-1]) for kept in pieces.ids]
 
     def similarity(self, a: Floats, b: Floats) -> Floats:
-        """Return all-pairs similarity, by the metric that the model names (cosine unless it says otherwise)."""
+        """Return the similarity of all pairs, by the model's own metric (cosine by default)."""
         return similarity(a, b, metric=self.folder.similarity)
 
     def similarity_pairwise(self, a: Floats, b: Floats) -> Floats:
@@ -240,7 +262,7 @@ class SentenceEncoder:
     ) -> EncodeOptions:
         if long_text not in ("truncate", "window", "error"):
             raise UsageError(f"long_text={long_text!r} is unknown; expected 'truncate', 'window' or 'error'")
-        text = chosen_prompt(self.folder, prompt=prompt, prompt_name=prompt_name)
+        text = choose_prompt(self.folder, prompt=prompt, prompt_name=prompt_name)
         keeps_prompt = all(module.include_prompt for module in self.folder.modules if isinstance(module, PoolingModule))
         hidden = self.tokenizer.prefix_length(text) if text and not keeps_prompt else 0
         if hidden and long_text == "window":
@@ -254,7 +276,7 @@ class SentenceEncoder:
     def _all(self, texts: Iterable[str], options: EncodeOptions, progress: bool) -> Encoded:
         wanted = stream_texts(texts)
         with progress_bar("encode", len(wanted) if isinstance(wanted, list) else None, shown=progress) as advance:
-            return joined(list(self._blocks(wanted, options, LIMITS.stream_texts, advance)), self.engine.dimension, options)
+            return join_blocks(list(self._blocks(wanted, options, LIMITS.stream_texts, advance)), self.engine.dimension, options)
 
     def _blocks(self, texts: Iterable[str], options: EncodeOptions, block: int, advance: Advance) -> Iterator[Encoded]:
         waiting, encoder = iter(texts), self._block_encoder
@@ -264,8 +286,5 @@ class SentenceEncoder:
             seen, cut = seen + len(group), cut + len(encoded.too_long)
             yield encoded
         if cut and options.warn and options.long_text == "truncate":
-            self._warn_of_cut(cut, seen, in_python="encode_with_report says which; long_text='window' reads all")
-
-    def _warn_of_cut(self, cut: int, seen: int, *, in_python: str) -> None:
-        fact = f"{cut:,} of {count(seen, 'text')} {plural(cut, 'is')} longer than {self.max_length} tokens; only the beginning was read"
-        warnings.warn(TruncationWarning(fact, in_python=in_python, at_shell="munjang encode --long-text window reads all"), stacklevel=3)
+            advice = "encode_with_report says which; long_text='window' reads all"
+            warn_of_cut(cut, seen, self.max_length, in_python=advice, stacklevel=2)

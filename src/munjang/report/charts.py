@@ -39,22 +39,22 @@ class Bars:
 
 def line_chart(lines: Sequence[Line], *, title: str, x_title: str, y_title: str, points: int = 600, language: Language = "en") -> str:
     """Return curves over a common pair of axes; a curve of more than `points` points is averaged in steps."""
-    thinned = [_thinned(line, points) for line in lines]
+    thinned = [_thin(line, points) for line in lines]
     xs = [x for line in thinned for x in line.x]
     ys = [y for line in thinned for y in line.y]
     if not xs:
-        return _frame(title, f'<text x="50%" y="50%" text-anchor="middle">{escape(say(Word.NOTHING_MEASURED, language))}</text>')
-    x_range, y_range = _range(xs), _range(ys)
-    body = [_axes(x_range, y_range, x_title, y_title)]
+        return _draw_frame(title, f'<text x="50%" y="50%" text-anchor="middle">{escape(say(Word.NOTHING_MEASURED, language))}</text>')
+    x_range, y_range = _find_range(xs), _find_range(ys)
+    body = [_draw_axes(x_range, y_range, x_title, y_title)]
     for index, line in enumerate(thinned):
-        places = " ".join(f"{_x(x, x_range):.1f},{_y(y, y_range):.1f}" for x, y in zip(line.x, line.y, strict=True))
+        places = " ".join(f"{_place_x(x, x_range):.1f},{_place_y(y, y_range):.1f}" for x, y in zip(line.x, line.y, strict=True))
         colour = COLOURS[index % len(COLOURS)]
         body.append(f'<polyline points="{places}" fill="none" stroke="{colour}" stroke-width="1.6"/>')
         if len(line.x) == 1:
             x, y = places.split(",")
             body.append(f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"/>')
-    body.append(_legend([line.name for line in lines]))
-    return _frame(title, "".join(body))
+    body.append(_draw_legend([line.name for line in lines]))
+    return _draw_frame(title, "".join(body))
 
 
 def histogram(
@@ -62,32 +62,32 @@ def histogram(
 ) -> str:
     """Return histograms over the same bins; heights are shares of each group, so that groups of unlike size compare."""
     low, high = bounds
-    shares = [_shares(group.values, low, high, bins) for group in groups]
+    shares = [_compute_shares(group.values, low, high, bins) for group in groups]
     top = max((share for group in shares for share in group), default=0.0) or 1.0
-    body = [_axes((low, high), (0.0, top), x_title, say(Word.SHARE, language))]
+    body = [_draw_axes((low, high), (0.0, top), x_title, say(Word.SHARE, language))]
     for index, group in enumerate(shares):
         colour = COLOURS[index % len(COLOURS)]
         for place, share in enumerate(group):
             if share > 0:
-                left = _x(low + (high - low) * place / bins, (low, high))
-                right = _x(low + (high - low) * (place + 1) / bins, (low, high))
-                y = _y(share, (0.0, top))
+                left = _place_x(low + (high - low) * place / bins, (low, high))
+                right = _place_x(low + (high - low) * (place + 1) / bins, (low, high))
+                y = _place_y(share, (0.0, top))
                 body.append(
                     f'<rect x="{left:.1f}" y="{y:.1f}" width="{right - left:.1f}" height="{HEIGHT - BOTTOM - y:.1f}" '
                     f'fill="{colour}" fill-opacity="0.45"/>'
                 )
-    body.append(_legend([group.name for group in groups]))
-    return _frame(title, "".join(body))
+    body.append(_draw_legend([group.name for group in groups]))
+    return _draw_frame(title, "".join(body))
 
 
-def _thinned(line: Line, points: int) -> Line:
+def _thin(line: Line, points: int) -> Line:
     kept = [(x, y) for x, y in zip(line.x, line.y, strict=True) if math.isfinite(x) and math.isfinite(y)]
     size = max(1, math.ceil(len(kept) / points))
     groups = [kept[start : start + size] for start in range(0, len(kept), size)]
     return Line(line.name, [group[-1][0] for group in groups], [sum(y for _, y in group) / len(group) for group in groups])
 
 
-def _shares(values: Sequence[float], low: float, high: float, bins: int) -> list[float]:
+def _compute_shares(values: Sequence[float], low: float, high: float, bins: int) -> list[float]:
     counts = [0] * bins
     finite = [value for value in values if math.isfinite(value)]
     for value in finite:
@@ -95,28 +95,28 @@ def _shares(values: Sequence[float], low: float, high: float, bins: int) -> list
     return [count / len(finite) for count in counts] if finite else []
 
 
-def _range(values: Sequence[float]) -> tuple[float, float]:
+def _find_range(values: Sequence[float]) -> tuple[float, float]:
     low, high = min(values), max(values)
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def _x(value: float, bounds: tuple[float, float]) -> float:
+def _place_x(value: float, bounds: tuple[float, float]) -> float:
     return LEFT + (value - bounds[0]) / (bounds[1] - bounds[0]) * (WIDTH - LEFT - RIGHT)
 
 
-def _y(value: float, bounds: tuple[float, float]) -> float:
+def _place_y(value: float, bounds: tuple[float, float]) -> float:
     return HEIGHT - BOTTOM - (value - bounds[0]) / (bounds[1] - bounds[0]) * (HEIGHT - TOP - BOTTOM)
 
 
-def _axes(x_range: tuple[float, float], y_range: tuple[float, float], x_title: str, y_title: str) -> str:
+def _draw_axes(x_range: tuple[float, float], y_range: tuple[float, float], x_title: str, y_title: str) -> str:
     parts = []
     for share in (0, 0.25, 0.5, 0.75, 1):
         y = y_range[0] + share * (y_range[1] - y_range[0])
-        at = _y(y, y_range)
+        at = _place_y(y, y_range)
         parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}" stroke="currentColor" stroke-opacity="0.15"/>')
         parts.append(f'<text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{y:.3g}</text>')
         x = x_range[0] + share * (x_range[1] - x_range[0])
-        parts.append(f'<text x="{_x(x, x_range):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{x:.4g}</text>')
+        parts.append(f'<text x="{_place_x(x, x_range):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{x:.4g}</text>')
     across, down = (LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2
     parts.append(f'<text x="{across:.0f}" y="{HEIGHT - 4}" text-anchor="middle">{escape(x_title)}</text>')
     # turned about its own place, so that it stays in the picture
@@ -124,7 +124,7 @@ def _axes(x_range: tuple[float, float], y_range: tuple[float, float], x_title: s
     return "".join(parts)
 
 
-def _legend(names: Sequence[str]) -> str:
+def _draw_legend(names: Sequence[str]) -> str:
     parts = []
     for index, name in enumerate(names):
         y = TOP + 8 + 15 * index
@@ -134,7 +134,7 @@ def _legend(names: Sequence[str]) -> str:
     return "".join(parts)
 
 
-def _frame(title: str, body: str) -> str:
+def _draw_frame(title: str, body: str) -> str:
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}" '
         'font-family="sans-serif" font-size="11" fill="currentColor">'

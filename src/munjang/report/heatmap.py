@@ -39,17 +39,17 @@ class Scale:
         return 0.0 if width <= 0 else min(max((value - self.low) / width, 0.0), 1.0)
 
 
-def scale_of(values_NM: Floats) -> Scale:
+def choose_scale(values_NM: Floats) -> Scale:
     """Return a scale from zero, or the smallest number if that is below, to the largest.
 
     >>> import numpy as np
-    >>> scale_of(np.array([[0.2, 0.5]]))
+    >>> choose_scale(np.array([[0.2, 0.5]]))
     Scale(low=0.0, high=0.5)
     """
     return Scale(min(float(values_NM.min(initial=0)), 0.0), float(values_NM.max(initial=0)))
 
 
-def colour(share: float) -> Colour:
+def choose_colour(share: float) -> Colour:
     """Return the colour of a number between 0 (pale) and 1 (deep)."""
     place = min(max(share, 0.0), 1.0) * (len(_STOPS) - 1)
     below = min(int(place), len(_STOPS) - 2)
@@ -58,7 +58,7 @@ def colour(share: float) -> Colour:
     return red, green, blue
 
 
-def ink_on(background: Colour) -> Colour:
+def choose_ink(background: Colour) -> Colour:
     """Return black or white, whichever reads better."""
     red, green, blue = background
     return (255, 255, 255) if 0.299 * red + 0.587 * green + 0.114 * blue < 140 else (17, 17, 17)
@@ -67,10 +67,10 @@ def ink_on(background: Colour) -> Colour:
 def heatmap_svg(values_NM: Floats, rows: Sequence[str], columns: Sequence[str], *, title: str, scale: Scale | None = None) -> str:
     """Return a picture of the matrix; row names stand at the left, column names slanted above."""
     _check(values_NM, rows, columns)
-    scale = scale or scale_of(values_NM)
-    left = 16 + _label_width(rows)
-    top = 24 + round(_label_width(columns) * 0.75)
-    width, height = left + CELL_WIDTH * len(columns) + round(_label_width(columns) * 0.7) + 16, top + CELL_HEIGHT * len(rows) + 16
+    scale = scale or choose_scale(values_NM)
+    left = 16 + _measure_labels(rows)
+    top = 24 + round(_measure_labels(columns) * 0.75)
+    width, height = left + CELL_WIDTH * len(columns) + round(_measure_labels(columns) * 0.7) + 16, top + CELL_HEIGHT * len(rows) + 16
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" '
         f'font-family="{FONTS}" font-size="{FONT_SIZE}" fill="currentColor">',
@@ -86,7 +86,7 @@ def heatmap_svg(values_NM: Floats, rows: Sequence[str], columns: Sequence[str], 
         for column, other in enumerate(columns):
             value = float(values_NM[row, column])
             says = f"{shorten(name)} · {shorten(other)}: {value:.3f}"
-            parts.append(_cell(value, says, x=left + CELL_WIDTH * column, y=top + CELL_HEIGHT * row, scale=scale))
+            parts.append(_draw_cell(value, says, x=left + CELL_WIDTH * column, y=top + CELL_HEIGHT * row, scale=scale))
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
@@ -97,33 +97,33 @@ def shorten(text: str, limit: int = LABEL_LIMIT) -> str:
     '겨울…'
     """
     text = " ".join(text.split())
-    if columns_of(text) <= limit:
+    if count_columns(text) <= limit:
         return text
-    end = next(end for end in range(len(text)) if columns_of(text[: end + 1]) > limit - 1)
+    end = next(end for end in range(len(text)) if count_columns(text[: end + 1]) > limit - 1)
     return text[:end].rstrip() + "…"
 
 
-def columns_of(text: str) -> int:
+def count_columns(text: str) -> int:
     """Return how many columns a text takes; Hangul and other wide characters take two."""
     return sum(2 if unicodedata.east_asian_width(ch) in "WF" else 0 if unicodedata.combining(ch) else 1 for ch in text)
 
 
-def _cell(value: float, says: str, *, x: int, y: int, scale: Scale) -> str:
-    background = colour(scale.share(value))
+def _draw_cell(value: float, says: str, *, x: int, y: int, scale: Scale) -> str:
+    background = choose_colour(scale.share(value))
     size = f'width="{CELL_WIDTH - 1}" height="{CELL_HEIGHT - 1}"'
     middle = f'x="{x + CELL_WIDTH // 2}" y="{y + CELL_HEIGHT // 2 + 4}" text-anchor="middle"'
     return (
-        f'<g><title>{escape(says)}</title><rect x="{x}" y="{y}" {size} fill="{_hex(background)}"/>'
-        f'<text {middle} font-size="11" fill="{_hex(ink_on(background))}">{value:.2f}</text></g>'
+        f'<g><title>{escape(says)}</title><rect x="{x}" y="{y}" {size} fill="{_format_hex(background)}"/>'
+        f'<text {middle} font-size="11" fill="{_format_hex(choose_ink(background))}">{value:.2f}</text></g>'
     )
 
 
-def _hex(colour_: Colour) -> str:
+def _format_hex(colour_: Colour) -> str:
     return "#" + "".join(f"{part:02x}" for part in colour_)
 
 
-def _label_width(names: Sequence[str]) -> int:
-    return round(max((columns_of(shorten(name)) for name in names), default=0) * FONT_SIZE * 0.56)
+def _measure_labels(names: Sequence[str]) -> int:
+    return round(max((count_columns(shorten(name)) for name in names), default=0) * FONT_SIZE * 0.56)
 
 
 def _check(values_NM: Floats, rows: Sequence[str], columns: Sequence[str]) -> None:

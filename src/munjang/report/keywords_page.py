@@ -38,15 +38,15 @@ class Marked:
 
 def keywords_page(texts: Sequence[Marked], *, language: Language = "en") -> str:
     """Return the whole page."""
-    articles = "\n".join(_article(each, language) for each in texts)
+    articles = "\n".join(_write_article(each, language) for each in texts)
     title, lead = say(Word.KEYWORDS, language), say(Word.TEXTS, language, count=len(texts))
     return page(title, [_STYLE, f'<div class="texts">\n{articles}\n</div>'], lead=lead, language=language)
 
 
-def without_overlaps(places: Sequence[tuple[int, int, float]]) -> list[tuple[int, int, float]]:
+def drop_overlaps(places: Sequence[tuple[int, int, float]]) -> list[tuple[int, int, float]]:
     """Return places that do not overlap, in order; of two that do, the longer one stays, of equal ones the first.
 
-    >>> without_overlaps([(0, 2, 0.9), (0, 5, 0.5), (6, 8, 0.4)])
+    >>> drop_overlaps([(0, 2, 0.9), (0, 5, 0.5), (6, 8, 0.4)])
     [(0, 5, 0.5), (6, 8, 0.4)]
     """
     kept: list[tuple[int, int, float]] = []
@@ -56,16 +56,16 @@ def without_overlaps(places: Sequence[tuple[int, int, float]]) -> list[tuple[int
     return sorted(kept)
 
 
-def _article(each: Marked, language: Language) -> str:
+def _write_article(each: Marked, language: Language) -> str:
     words = "".join(f"<li>{escape(word)} <span>{score:.2f}</span></li>" for word, score in each.keywords)
     listed = f'<ul class="words">{words}</ul>' if words else text(say(Word.NO_KEYWORDS, language), style="quiet")
-    return f"<article>{text(each.name, tag='h2')}<p>{_marked(each)}</p>{listed}</article>"
+    return f"<article>{text(each.name, tag='h2')}<p>{_mark(each)}</p>{listed}</article>"
 
 
-def _marked(each: Marked) -> str:
+def _mark(each: Marked) -> str:
     parts, at = [], 0
     low, high = min((s for *_, s in each.places), default=0.0), max((s for *_, s in each.places), default=0.0)
-    for start, end, score in without_overlaps(each.places):
+    for start, end, score in drop_overlaps(each.places):
         share = (score - low) / (high - low) if high > low else 1.0
         deep = _LEVELS[min(int(share * len(_LEVELS)), len(_LEVELS) - 1)]
         parts.append(f'{escape(each.text[at:start])}<mark style="--deep: {deep}">{escape(each.text[start:end])}</mark>')

@@ -57,30 +57,30 @@ def map_page(places_N2: Vectors, points: Sequence[MapPoint], *, title: str, lead
     style = f"<style>{files('munjang.report').joinpath('map.css').read_text(encoding='utf-8')}</style>"
     script = files("munjang.report").joinpath("map.js").read_text(encoding="utf-8")
     body = _BODY.format_map({word.name: escape(say(word, language)) for word in _BODY_WORDS})
-    parts = [style, body, data("map-data", _data(places_N2, points, language))]
+    parts = [style, body, data("map-data", _list_data(places_N2, points, language))]
     return page(title, parts, lead=lead, language=language, script=script)
 
 
-def _data(places_N2: Vectors, points: Sequence[MapPoint], language: Language) -> dict[str, Any]:
+def _list_data(places_N2: Vectors, points: Sequence[MapPoint], language: Language) -> dict[str, Any]:
     whole_N2 = np.rint(places_N2 * _SIDE).astype(np.int64)
-    names, numbers = _groups([point.group for point in points], language)
+    names, numbers = _list_groups([point.group for point in points], language)
     groups = []
     for number, (name, coloured) in enumerate(names):
         members = [at for at, group in enumerate(numbers) if group == number]
         colour = (_HUES[number % len(_HUES)], _STRENGTHS[number % len(_STRENGTHS)]) if coloured else (0, 0)
         label = shorten(name, _LABEL) if coloured else ""
-        groups.append({"name": name, "label": label, "colour": colour, "middle": _middle(whole_N2, members)})
+        groups.append({"name": name, "label": label, "colour": colour, "middle": _find_middle(whole_N2, members)})
     return {
         "x": whole_N2[:, 0].tolist(),
         "y": whole_N2[:, 1].tolist(),
         "group": numbers,
         "groups": groups,
         "names": [shorten(point.name) for point in points],
-        "texts": [_cut(point.text) for point in points],
+        "texts": [_cut_text(point.text) for point in points],
     }
 
 
-def _groups(given: Sequence[str | None], language: Language) -> tuple[list[tuple[str, bool]], list[int]]:
+def _list_groups(given: Sequence[str | None], language: Language) -> tuple[list[tuple[str, bool]], list[int]]:
     """Return the groups, largest first and grey ones last, and the number of each point's group."""
     sizes = Counter(group for group in given if group is not None)
     ordered = sorted(sizes, key=lambda group: (-sizes[group], group))
@@ -93,13 +93,13 @@ def _groups(given: Sequence[str | None], language: Language) -> tuple[list[tuple
     return names, [place[group] for group in given]
 
 
-def _middle(whole_N2: Any, members: Sequence[int]) -> int:
+def _find_middle(whole_N2: Any, members: Sequence[int]) -> int:
     """Return the point that lies nearest to the middle of a group, which has one at least."""
     inside = whole_N2[list(members)]
     away = np.abs(inside - np.median(inside, axis=0)).sum(axis=1)
     return int(members[int(away.argmin())])
 
 
-def _cut(text: str) -> str:
+def _cut_text(text: str) -> str:
     joined = " ".join(text.split())
     return joined if len(joined) <= MAX_TEXT else joined[: MAX_TEXT - 1].rstrip() + "…"

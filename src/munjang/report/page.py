@@ -45,7 +45,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 def page(title: str, parts: Sequence[str], *, lead: str = "", footer: str = "", language: Language = "en", script: str = "") -> str:
     """Return the whole page; title, lead and footer are text, parts are HTML, `script` is our own and the only one that may run."""
-    policy = _POLICY + (f"; script-src 'sha256-{_digest(script)}'" if script else "")
+    policy = _POLICY + (f"; script-src 'sha256-{_hash(script)}'" if script else "")
     head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}"><title>{escape(title)}</title>'
     viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">'
     top = [f"<h1>{escape(title)}</h1>", *([text(lead, style="quiet")] if lead else [])]
@@ -74,8 +74,8 @@ def text(written: str, *, tag: str = "p", style: str = "") -> str:
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: Sequence[str] = ()) -> str:
     """Return a table; numbers stand to the right, and so do texts in the columns named in `numbers`."""
     right = [name in numbers for name in head]
-    top = "".join(f"<th{_number(aside)}>{escape(name)}</th>" for name, aside in zip(head, right, strict=True))
-    body = "".join("<tr>" + "".join(_cell(value, aside) for value, aside in zip(row, right, strict=True)) + "</tr>" for row in rows)
+    top = "".join(f"<th{_format_number(aside)}>{escape(name)}</th>" for name, aside in zip(head, right, strict=True))
+    body = "".join("<tr>" + "".join(_write_cell(value, aside) for value, aside in zip(row, right, strict=True)) + "</tr>" for row in rows)
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 
@@ -100,17 +100,17 @@ def escape(written: str) -> str:
     return _escape(plain.replace("\x0c", " ").replace("\x0b", " "), quote=True)
 
 
-def _digest(script: str) -> str:
+def _hash(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-def _number(aside: bool) -> str:
+def _format_number(aside: bool) -> str:
     return ' class="number"' if aside else ""
 
 
-def _cell(value: object, aside: bool) -> str:
+def _write_cell(value: object, aside: bool) -> str:
     if isinstance(value, float):
         return f'<td class="number">{value:.4f}</td>'
     if isinstance(value, int):
         return f'<td class="number">{value:,}</td>'
-    return f"<td{_number(aside)}>{escape(str(value))}</td>"
+    return f"<td{_format_number(aside)}>{escape(str(value))}</td>"

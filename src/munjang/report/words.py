@@ -417,10 +417,10 @@ class Message(str):
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (self.word, self.values)
+        return _make, (self.word, self.values)
 
 
-def _made(word: Word, values: dict[str, Any]) -> Message:
+def _make(word: Word, values: dict[str, Any]) -> Message:
     return Message(word, **values)
 
 

@@ -1,4 +1,7 @@
-"""One JSON line per request: when, what route, which status, how long, how much. Never a text, a key, a query or a path as it was typed."""
+"""One JSON line per request: when, what route, which status, how long, how much, whose.
+
+Never a text, a key (only its name), a query or a path as it was typed.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,8 @@ class AccessLog:
             "status": status,
             "ms": round(seconds * 1000, 2),
             "client": client,
+            "key": seen.key,
+            "id": seen.id,
             "texts": seen.texts,
             "tokens": seen.tokens,
             "truncated": len(seen.truncated),

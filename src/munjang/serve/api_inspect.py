@@ -7,8 +7,8 @@ from typing import Any
 
 from munjang.models.inspect import Inspection, TokenComparison, compare_tokens, inspect_text
 from munjang.serve.call import Call, Operation, Reply
+from munjang.serve.errors import Refusal
 from munjang.serve.inputs import check_texts, cosines, vectors_of
-from munjang.serve.refusals import Refusal
 from munjang.serve.schemas.sentences import InspectOut, InspectRequest, SimilarityOut, SimilarityRequest
 
 
@@ -28,7 +28,7 @@ async def similarity(call: Call, body: SimilarityRequest) -> Reply:
 
 async def inspect(call: Call, body: InspectRequest) -> Reply:
     """Show what the model sees in a sentence, or which tokens make two sentences alike."""
-    model, other = call.service.encoder, body.other
+    model, other = call.encoder, body.other
     if other is None:
         found = await call.service.in_thread(call.errand, lambda: inspect_text(model, body.text))
         _note(call, [found])
@@ -73,11 +73,11 @@ OPERATIONS = (
         "POST",
         "/api/similarity",
         "munjang",
-        "Every sentence with every sentence.",
+        "Compare every sentence with every other.",
         similarity,
         SimilarityRequest,
         SimilarityOut,
         computes=True,
     ),
-    Operation("POST", "/api/inspect", "munjang", "What the model sees.", inspect, InspectRequest, InspectOut, computes=True),
+    Operation("POST", "/api/inspect", "munjang", "What the model sees in a text.", inspect, InspectRequest, InspectOut, computes=True),
 )

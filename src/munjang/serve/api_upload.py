@@ -1,8 +1,8 @@
 """Munjang's own routes for files: send one, and ask how far it has got.
 
 The file is the request's body, as it is; its name in the query says the format, and what else the readers can be told stands there too.
-All of it is read once before anything is added, so a broken line is told at once and the number of records is known; then it is added
-batch by batch, and each batch is on disk.
+A process of its own reads it (`upload_reader`), once to its end before anything is added, so a broken line is told at once and the number
+of records is known; then it is added batch by batch, and each batch is on disk.
 """
 
 from __future__ import annotations
@@ -12,18 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import Any
 
-from munjang.errors import MunjangError, shown
-from munjang.library.incoming import documents
+from munjang.errors import MunjangError, quote
 from munjang.library.library import Library
-from munjang.library.store import Document
 from munjang.serve.call import Call, Operation, Reply
+from munjang.serve.errors import Refusal
 from munjang.serve.jobs import Job
 from munjang.serve.library_json import added
-from munjang.serve.refusals import Refusal
 from munjang.serve.schemas.library import JobOut, UploadQuery
-from munjang.text.column_choice import OnGuess
-from munjang.text.readers import read_texts
-from munjang.text.records import Record
+from munjang.serve.upload_reader import ReadOrder, UploadReader
 
 NAME_CHARACTERS = 100
 """Of a file's name that an error shows."""
@@ -36,46 +32,47 @@ async def upload(call: Call, _body: None) -> Reply:
         raise Refusal(403, "this server is read-only")
     path, asked = call.upload, UploadQuery.model_validate(call.query, strict=False)
     assert path is not None
+    model = service.find_encoder(asked.model).name
+
+    limits = service.settings.limits
+    order = ReadOrder(
+        str(path),
+        **asked.model_dump(exclude={"filename", "model"}),
+        memory_bytes=limits.upload_memory_bytes,
+        cpu_seconds=limits.upload_cpu_seconds,
+        unpacked_bytes=limits.max_unpacked_bytes,
+    )
 
     def work(job: Job) -> dict[str, Any]:
-        guessed: dict[str, None] = {}
+        job.errand.client = call.errand.client
+        with _named(path, asked.filename), UploadReader(order) as reader:
+            job.interrupt = reader.kill
+            job.advance(0)  # whoever stopped it before could not interrupt it
+            job.total = reader.count()
+            library = _library(call, name, model)
+            report = service.writes.add_in_turns(library, reader.records(), progress=job.advance)
+        return {**added(library, report), "guessed_text_column": reader.guessed}
 
-        def records() -> Iterator[Record]:
-            return _records(path, asked, on_guess=lambda column: guessed.update({column: None}))
-
-        with _named(path, asked.filename):
-            job.total = _count(documents(records()), job)
-            library = _library(call, name)
-            report = library.add(records(), progress=job.advance)
-        return {**added(library, report), "guessed_text_column": next(iter(guessed), None)}
-
-    started = service.jobs.start("upload", name, work, clean_up=lambda: path.unlink(missing_ok=True))
+    started = service.jobs.start("upload", name, work, clean_up=call.discard_upload)
     return Reply(started.as_json(), status=202)
 
 
 async def job(call: Call, _body: None) -> Reply:
     """Say how far a job has got."""
-    return Reply(call.service.jobs.get(call.path["id"]).as_json())
+    return Reply(_job(call).as_json())
 
 
 async def stop(call: Call, _body: None) -> Reply:
-    """Stop a job at its next step; what is on disk stays."""
-    found = call.service.jobs.get(call.path["id"])
-    found.errand.drop()
+    """Stop a job within a second; what is on disk stays."""
+    found = _job(call)
+    found.stop()
     return Reply(found.as_json())
 
 
-def _records(path: Path, asked: UploadQuery, *, on_guess: OnGuess) -> Iterator[Record]:
-    return read_texts(
-        path,
-        text_column=asked.text_column,
-        id_column=asked.id_column,
-        encoding=asked.encoding,
-        delimiter=asked.delimiter,
-        header=asked.header,
-        quoting=asked.quoting,
-        on_guess=on_guess,
-    )
+def _job(call: Call) -> Job:
+    found = call.service.jobs.get(call.path["id"])
+    call.key.check("read", found.library)
+    return found
 
 
 @contextmanager
@@ -85,32 +82,30 @@ def _named(path: Path, filename: str) -> Iterator[None]:
         yield
     except MunjangError as error:
         plain = PurePath(filename.replace("\\", "/")).name
-        told = plain if plain.isprintable() and len(plain) <= NAME_CHARACTERS else shown(plain, NAME_CHARACTERS)
+        told = plain if plain.isprintable() and len(plain) <= NAME_CHARACTERS else quote(plain, NAME_CHARACTERS)
         raise Refusal(error.http_status, str(error).replace(str(path), told).replace(path.name, told)) from error
 
 
-def _count(found: Iterator[Document], job: Job) -> int:
-    """Return how many documents a file holds; one that cannot be taken is told before a library is made for it."""
-    count = 0
-    for _ in found:
-        count += 1
-        job.advance(0)
-    if not count:
-        raise Refusal(422, "the file holds no texts")
-    return count
-
-
-def _library(call: Call, name: str) -> Library:
+def _library(call: Call, name: str, model: str) -> Library:
     try:
         return call.service.libraries.get(name)
     except Refusal:
-        return call.service.libraries.create(name)
+        return call.service.libraries.create(name, model=model)
 
 
 OPERATIONS = (
     Operation(
-        "POST", "/api/libraries/{name}/upload", "munjang", "Add a file's records.", upload, None, JobOut, query=UploadQuery, uploads=True
+        "POST",
+        "/api/libraries/{name}/upload",
+        "munjang",
+        "Add a file's records.",
+        upload,
+        None,
+        JobOut,
+        query=UploadQuery,
+        uploads=True,
+        right="write",
     ),
-    Operation("GET", "/api/jobs/{id}", "munjang", "How far a job has got.", job, None, JobOut),
-    Operation("DELETE", "/api/jobs/{id}", "munjang", "Stop a job.", stop, None, JobOut),
+    Operation("GET", "/api/jobs/{id}", "munjang", "The progress of a job.", job, None, JobOut),
+    Operation("DELETE", "/api/jobs/{id}", "munjang", "Stop a job.", stop, None, JobOut, right="write"),
 )

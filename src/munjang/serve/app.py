@@ -21,8 +21,8 @@ from munjang.serve.access_log import AccessLog
 from munjang.serve.body import Held
 from munjang.serve.call import Operation
 from munjang.serve.endpoint import Endpoint
+from munjang.serve.errors import Problem
 from munjang.serve.guard import Guard, dialect_of
-from munjang.serve.refusals import Problem
 from munjang.serve.service import Service
 
 MESSAGES = {404: "there is nothing at this path; GET /docs lists what there is", 405: "this path does not take this method"}
@@ -58,7 +58,7 @@ def make_app(service: Service, log: AccessLog) -> Guard:
     app.router.redirect_slashes = False
     exact = [each for each in endpoints if "{" not in each.operation.path]
     direct: dict[tuple[str, str], Endpoint] = {(each.operation.method, each.operation.path): each for each in exact}
-    return Guard(app, service.settings, direct, service.metrics, log)
+    return Guard(app, service.settings, service.keys, direct, service.metrics, log)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

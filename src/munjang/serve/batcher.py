@@ -1,9 +1,9 @@
 """Texts of all connections → batches for the engine, and rows back to whoever asked.
 
-Comes in: tickets, each with the token ids of one or more texts. A few compute threads take batches by a token budget, oldest text first,
-so that a request of n texts counts like n requests of one text: in its place in the queue, in the room it needs, and in its errors (when a
-batch fails, each of its texts is run alone, and only the guilty ones fail). The queue is bounded: a ticket that finds it full is refused at
-once. A dropped ticket is never computed.
+Comes in: tickets, each with the token ids of one or more texts, and the request that they belong to. As many compute threads as there are
+cores take batches in the order of `fair_queue`; one more takes small requests while pieces of large ones have all cores. A request is
+refused at once when its client has too much waiting or when its turn would come too late, and taken out of the queue when its turn did not
+come in time. A dropped ticket is never computed. When a batch fails, each of its texts is run alone, and only the guilty ones fail.
 
 Tokenising, and what the numbers mean, is left to others.
 """
@@ -11,33 +11,35 @@ Tokenising, and what the numbers mean, is left to others.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from munjang.limits import LIMITS, SERVE_LIMITS, ServeLimits, usable_cores
-from munjang.serve.refusals import Overloaded
-from munjang.serve.ticket import Ticket, tell
-from munjang.text.batching import plan_batches
+from munjang.serve.errors import Overloaded
+from munjang.serve.fair_queue import FairQueue, QueuedText
+from munjang.serve.work_item import RequestWork, WorkItem, tell
 from munjang.types import Vectors
 from munjang.wording import count
 
 Rows: TypeAlias = Sequence[Any] | Vectors
 """One result per text."""
 
-WINDOW = 256
-"""Oldest texts among which a batch is chosen, so that it holds texts of like length."""
-
 NICE = 5
 """How far compute threads step back behind the thread that talks to clients."""
 
-_FASTEST_RATE = 1e6
-"""Tokens a second, before anything was measured."""
+PIECE_SECONDS = 0.04
+"""What one turn of a large request takes, about: as long may a small one wait that comes in the middle of it."""
+
+SMALL_PIECE = LIMITS.efficient_tokens // 2
+"""Tokens of a turn, at least; with fewer, a run of the engine costs more than it brings."""
+
+OLD_WEIGHT = 0.9
+"""Of what was measured before, each time that a batch is measured."""
 
 
 class Lane(Protocol):
@@ -56,76 +58,87 @@ class Observer(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _Item:
-    ticket: Ticket
-    place: int
-    content: Any
-    tokens: int
-    number: int
-
-
-@dataclass(slots=True)
-class _Queue:
-    lane: Lane
-    waiting: deque[_Item] = field(default_factory=deque)
-
-
 class Batcher:
     """Compute threads and the queue before them; safe from many threads."""
 
-    def __init__(self, *, threads: int | None = None, limits: ServeLimits = SERVE_LIMITS, observer: Observer | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        threads: int | None = None,
+        limits: ServeLimits = SERVE_LIMITS,
+        observer: Observer | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.threads = threads or usable_cores()
-        self.waiting_texts = 0
-        self.waiting_tokens = 0
         self._limits = limits
         self._observer = observer
-        self._queues: dict[Lane, _Queue] = {}
+        self._clock = clock
+        self._queue = FairQueue(piece=SMALL_PIECE)
         self._lock = threading.Lock()
         self._work = threading.Condition(self._lock)
-        self._room = threading.Condition(self._lock)
-        self._idle = 0
-        self._arrived = 0
+        self._running = self._running_large = 0
         self._bell: asyncio.AbstractEventLoop | None = None
-        self._rate = _FASTEST_RATE
+        self._measured_tokens = self._measured_seconds = 0.0
         self._stopping = False
-        self._workers = [threading.Thread(target=self._serve, name=f"munjang-compute-{n}", daemon=True) for n in range(self.threads)]
+        self._workers = [threading.Thread(target=self._serve, name=f"munjang-compute-{n}", daemon=True) for n in range(self.threads + 1)]
         for worker in self._workers:
             worker.start()
 
-    def check_room(self, texts: int = 1) -> None:
-        """Refuse at once where `submit` would."""
-        limits = self._limits
-        if self.waiting_tokens >= limits.waiting_tokens or self.waiting_texts + texts > limits.waiting_texts:
-            seconds = max(1, round(self.waiting_tokens / self._rate))
-            raise Overloaded(
-                f"{count(self.waiting_texts, 'text')} with {count(self.waiting_tokens, 'token')} are waiting, "
-                f"the limit is {limits.waiting_texts:,} texts or {limits.waiting_tokens:,} tokens\n  try again in {seconds} s",
-                retry_after=seconds,
-            )
+    @property
+    def waiting_texts(self) -> int:
+        """Texts of all clients in the queue."""
+        return self._queue.texts
 
-    def submit(self, lane: Lane, contents: Sequence[Any], tokens: Sequence[int], *, loop: asyncio.AbstractEventLoop) -> Ticket:
+    @property
+    def waiting_tokens(self) -> int:
+        """Tokens of all clients in the queue."""
+        return self._queue.tokens
+
+    def check_room(self, client: str = "", texts: int = 1, tokens: int = 1) -> None:
+        """Refuse at once where `submit` would."""
+        limits, queue = self._limits, self._queue
+        own, all_before = queue.tokens_before(client, tokens)
+        seconds = self._seconds_for(all_before)
+        if own >= limits.waiting_tokens:
+            problem = f"{count(own, 'token')} of this client are waiting, the limit is {limits.waiting_tokens:,}"
+        elif seconds > limits.wait_seconds:
+            problem = f"the answer would have to wait {seconds:.0f} s, the limit is {limits.wait_seconds:g} s"
+        elif queue.texts + texts > limits.waiting_texts and texts > queue.share_of(client, limits.waiting_texts):
+            problem = f"{count(queue.texts, 'text')} are waiting, the limit is {limits.waiting_texts:,} texts"
+        else:
+            return
+        retry_after = max(1, math.ceil(min(seconds, limits.wait_seconds)))
+        raise Overloaded(f"{problem}\n  try again in {retry_after} s", retry_after=retry_after)
+
+    def submit(
+        self,
+        lane: Lane,
+        contents: Sequence[Any],
+        tokens: Sequence[int],
+        *,
+        loop: asyncio.AbstractEventLoop,
+        work: RequestWork,
+    ) -> WorkItem:
         """Queue texts for a coroutine, which awaits the ticket's future.
 
         A thread is woken when the loop has gone through all that came in together, so that one batch takes it all.
         """
-        ticket = Ticket([None] * len(contents), len(contents), loop, loop.create_future(), None)
+        ticket = WorkItem([None] * len(contents), len(contents), loop, loop.create_future(), None)
         with self._lock:
-            self.check_room(len(contents))
-            self._enqueue(lane, ticket, contents, tokens)
+            self.check_room(work.client, len(contents), sum(tokens))
+            self._enqueue(lane, ticket, contents, tokens, work)
             if self._bell is not loop:
                 self._bell = loop
                 loop.call_soon(self._ring)
         return ticket
 
-    def submit_waiting(self, lane: Lane, contents: Sequence[Any], tokens: Sequence[int], *, patient: bool) -> Ticket:
-        """Queue texts for a thread, which calls `wait`; a patient one waits for room instead of being refused."""
-        ticket = Ticket([None] * len(contents), len(contents), None, None, threading.Event())
+    def submit_waiting(self, lane: Lane, contents: Sequence[Any], tokens: Sequence[int], *, work: RequestWork) -> WorkItem:
+        """Queue texts for a thread, which calls `wait`; of a request that has begun, or is patient, nothing is refused."""
+        ticket = WorkItem([None] * len(contents), len(contents), None, None, threading.Event())
         with self._lock:
-            while patient and not self._has_room(len(contents)):
-                self._room.wait()
-            self.check_room(len(contents))
-            self._enqueue(lane, ticket, contents, tokens)
+            if not work.stays:
+                self.check_room(work.client, len(contents), sum(tokens))
+            self._enqueue(lane, ticket, contents, tokens, work)
             self._work.notify()
         return ticket
 
@@ -137,18 +150,12 @@ class Batcher:
         for worker in self._workers:
             worker.join()
 
-    def _has_room(self, texts: int) -> bool:
-        return self.waiting_tokens < self._limits.waiting_tokens and self.waiting_texts + texts <= self._limits.waiting_texts
-
-    def _enqueue(self, lane: Lane, ticket: Ticket, contents: Sequence[Any], tokens: Sequence[int]) -> None:
-        queue = self._queues.get(lane)
-        if queue is None:
-            queue = self._queues[lane] = _Queue(lane)
-        for place, (content, length) in enumerate(zip(contents, tokens, strict=True)):
-            self._arrived += 1
-            queue.waiting.append(_Item(ticket, place, content, length, self._arrived))
-        self.waiting_texts += len(contents)
-        self.waiting_tokens += sum(tokens)
+    def _enqueue(self, lane: Lane, ticket: WorkItem, contents: Sequence[Any], tokens: Sequence[int], work: RequestWork) -> None:
+        texts = [QueuedText(ticket, place, lane, each, size) for place, (each, size) in enumerate(zip(contents, tokens, strict=True))]
+        self._queue.put(work, texts, deadline=math.inf if work.stays else self._clock() + self._limits.wait_seconds)
+        work.entered = True
+        work.tokens += sum(tokens)
+        work.tickets.add(ticket)
 
     def _ring(self) -> None:
         with self._lock:
@@ -160,70 +167,74 @@ class Batcher:
         _step_back()
         while True:
             with self._lock:
-                while self.waiting_texts == 0:
+                late = self._queue.expire(self._clock())
+                batch, large = self._take()
+                if not batch and not late:
                     if self._stopping:
                         return
-                    self._idle += 1
                     self._work.wait()
-                    self._idle -= 1
-                lane, batch = self._take()
+                    continue
+                self._running += 1
+                self._running_large += large
                 if self.waiting_texts:
                     self._work.notify()  # whoever is idle takes the next batch
-                self._room.notify_all()
+            self._refuse_late(late)
             if batch:
-                self._compute(lane, batch)
+                self._compute(batch)
+            with self._lock:
+                self._running -= 1
+                self._running_large -= large
 
-    def _take(self) -> tuple[Lane, list[_Item]]:
-        """Choose a batch: the oldest text and others of its lane that go well with it."""
-        queue = min((each for each in self._queues.values() if each.waiting), key=lambda each: each.waiting[0].number)
-        share = self.waiting_tokens // (self._idle + 1) + 1
-        budget = max(LIMITS.efficient_tokens, min(LIMITS.batch_tokens, share))
-        window: list[_Item] = []
-        while queue.waiting and len(window) < WINDOW:
-            item = queue.waiting.popleft()
-            if item.ticket.dropped:
-                self._leave(item)
-            else:
-                window.append(item)
-        if not window:
-            return queue.lane, []
-        chosen = next(batch for batch in plan_batches([item.tokens for item in window], budget=budget) if 0 in batch)
-        taken = set(chosen)
-        queue.waiting.extendleft(item for place, item in reversed(list(enumerate(window))) if place not in taken)
-        batch = [window[place] for place in chosen]
-        for item in batch:
-            self._leave(item)
-        return queue.lane, batch
+    def _take(self) -> tuple[list[QueuedText], bool]:
+        """Take what is next if a core is free; where large requests have them all, one thread more may take small ones."""
+        share = self.waiting_tokens // max(self.threads - self._running, 1) + 1
+        budget = max(SMALL_PIECE, min(LIMITS.efficient_tokens, share), self._queue.piece)
+        if self._running < self.threads:
+            return self._queue.take(budget)
+        return self._queue.take_small(budget) if self._running == self._running_large == self.threads else [], False
 
-    def _leave(self, item: _Item) -> None:
-        self.waiting_texts -= 1
-        self.waiting_tokens -= item.tokens
+    def _seconds_for(self, tokens: int) -> float:
+        """Estimate how long all threads together take for so many tokens; zero before anything was measured."""
+        return tokens * self._measured_seconds / self._measured_tokens / self.threads if self._measured_tokens else 0.0
 
-    def _compute(self, lane: Lane, batch: list[_Item]) -> None:
+    def _refuse_late(self, late: Sequence[WorkItem]) -> None:
+        limit = self._limits.wait_seconds
+        for ticket in late:
+            ticket.refuse(Overloaded(f"the request has waited {limit:g} s, the limit, and is not begun\n  try again in 1 s"))
+        tell(late)
+
+    def _compute(self, batch: list[QueuedText]) -> None:
         start = time.perf_counter()
-        rows = _run(lane, batch)
+        rows = _run(batch)
         seconds = time.perf_counter() - start
-        tokens = sum(item.tokens for item in batch)
-        finished: list[Ticket] = []
+        tokens = sum(text.tokens for text in batch)
+        finished: list[WorkItem] = []
         with self._lock:
-            self._rate = 0.8 * min(self._rate, 1e5) + 0.2 * self.threads * tokens / max(seconds, 1e-6)
-            for item, row in zip(batch, rows, strict=True):
-                item.ticket.take(item.place, row)
-                if item.ticket.missing == 0:
-                    finished.append(item.ticket)
+            self._measure(tokens, seconds)
+            for text, row in zip(batch, rows, strict=True):
+                text.ticket.take(text.place, row)
+                if text.ticket.missing == 0:
+                    finished.append(text.ticket)
         tell(finished)
         if self._observer is not None:
             self._observer.batch(len(batch), tokens, seconds)
 
+    def _measure(self, tokens: int, seconds: float) -> None:
+        self._measured_tokens = OLD_WEIGHT * self._measured_tokens + tokens
+        self._measured_seconds = OLD_WEIGHT * self._measured_seconds + max(seconds, 1e-6)
+        in_time = round(PIECE_SECONDS * self._measured_tokens / self._measured_seconds)
+        self._queue.piece = max(SMALL_PIECE, min(LIMITS.batch_tokens, in_time))
 
-def _run(lane: Lane, batch: list[_Item]) -> Rows:
+
+def _run(batch: list[QueuedText]) -> Rows:
     """Compute a batch; where it fails, each text alone, so that an error stays with the text that has it."""
     try:
-        return lane.run([item.content for item in batch])
+        rows: Rows = batch[0].lane.run([text.content for text in batch])
+        return rows
     except Exception as error:
         if len(batch) == 1:
             return [error]
-        return [_run(lane, [item])[0] for item in batch]
+        return [_run([text])[0] for text in batch]
 
 
 def _step_back() -> None:

@@ -1,16 +1,19 @@
-"""A request's body, read while it streams: never more than the limit in memory. How long a client may take is the protocol's matter."""
+"""A request's body, read while it streams: never more than the limit in memory, or on disk. How long a client may take is the protocol's
+matter.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from munjang.limits import ServeLimits
-from munjang.serve.refusals import Disconnected, Overloaded, Refusal
+from munjang.serve.errors import Disconnected, Overloaded, Refusal
 
 Receive = Callable[[], Awaitable[Any]]
 
@@ -21,16 +24,31 @@ DISCARD_SECONDS = 10.0
 
 
 class Held:
-    """Counts the bytes of all bodies in memory; belongs to one event loop."""
+    """Counts the bytes of all bodies in memory, or of all uploads on disk; any thread may give back."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, what: str = "bodies of {:,} bytes are in memory", *, retry_after: int = 1) -> None:
         self.limit, self.bytes = limit, 0
+        self._what, self._retry_after = what, retry_after
+        self._lock = threading.Lock()
+
+    def check(self, count: int) -> None:
+        """Refuse when there is no room for so many bytes."""
+        if self.bytes + count > self.limit:
+            raise Overloaded(
+                f"{self._what.format(self.bytes)}, the limit is {self.limit:,}\n  try again in {self._retry_after} s",
+                retry_after=self._retry_after,
+            )
 
     def add(self, count: int) -> None:
         """Take room, or refuse."""
-        if self.bytes + count > self.limit:
-            raise Overloaded(f"bodies of {self.bytes:,} bytes are in memory, the limit is {self.limit:,}\n  try again in 1 s")
-        self.bytes += count
+        with self._lock:
+            self.check(count)
+            self.bytes += count
+
+    def give_back(self, count: int) -> None:
+        """Let others have the room."""
+        with self._lock:
+            self.bytes -= count
 
     @contextmanager
     def account(self) -> Iterator[list[int]]:
@@ -39,7 +57,7 @@ class Held:
         try:
             yield taken
         finally:
-            self.bytes -= sum(taken)
+            self.give_back(sum(taken))
 
 
 async def read_body(receive: Receive, headers: Mapping[str, str], held: Held, taken: list[int], limits: ServeLimits) -> bytes:
@@ -60,26 +78,35 @@ async def read_body(receive: Receive, headers: Mapping[str, str], held: Held, ta
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-async def read_upload(receive: Receive, headers: Mapping[str, str], folder: Path, suffix: str, limits: ServeLimits) -> Path:
-    """Write the body to a new file in the folder and return its path; nothing is left behind where it fails."""
+async def read_upload(
+    receive: Receive, headers: Mapping[str, str], folder: Path, suffix: str, room: Held, limits: ServeLimits
+) -> tuple[Path, int]:
+    """Write the body to a new file in the folder; return its path, and its size, which stays taken of the room for uploads.
+
+    Nothing is left behind where it fails.
+    """
     limit = limits.max_upload_bytes
-    if _declared(headers) > limit:
+    declared = _declared(headers)
+    if declared > limit:
         await _too_large(receive, headers, limit, "file")
+    room.check(declared)
     with tempfile.NamedTemporaryFile(dir=folder, suffix=suffix, delete=False) as file:
         path = Path(file.name)
+        size = 0
         try:
-            size = 0
             async for piece, more in _pieces(receive):
-                size += len(piece)
-                if size > limit:
+                if size + len(piece) > limit:
                     await _too_large(receive, headers, limit, "file", more=more)
+                room.add(len(piece))
+                size += len(piece)
                 file.write(piece)
             if not size:
                 raise Refusal(400, "the body is empty, expected a file")
         except BaseException:
             path.unlink(missing_ok=True)
+            room.give_back(size)
             raise
-    return path
+    return path, size
 
 
 async def _pieces(receive: Receive) -> AsyncIterator[tuple[bytes, bool]]:

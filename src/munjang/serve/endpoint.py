@@ -9,16 +9,19 @@ import asyncio
 import sys
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
 import orjson
 
 from munjang.serve.body import Held, read_body, read_upload
-from munjang.serve.call import Call, Operation, Reply, Seen
-from munjang.serve.refusals import Dialect, Disconnected, Problem, Refusal, problem_of
+from munjang.serve.call import Call, Operation, Reply, Seen, client_of
+from munjang.serve.errors import Dialect, Disconnected, Problem, Refusal, problem_of
+from munjang.serve.keys import ANYONE
 from munjang.serve.service import Service
 from munjang.serve.strict_json import parse_json
+from munjang.serve.work_item import RequestWork
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Any]]
@@ -29,6 +32,12 @@ WATCH_AFTER = 0.05
 
 LARGE_BODY = 64 * 2**10
 """Bytes of JSON from which parsing is done in a thread."""
+
+ONE_LIBRARY = "/api/libraries/{name}"
+"""How paths begin that are about one library, to which a key must have a right."""
+
+PIECE = 2**18
+"""Bytes of a file that are sent at once."""
 
 JSON = "application/json"
 QUERY_FIELDS = 20
@@ -54,16 +63,19 @@ class Endpoint:
         except Exception as error:
             reply = refused(problem_of(error), seen.dialect)
             if reply.status == 500:
-                _report(error)
+                _report(error, seen.id)
         await send_reply(send, reply)
 
     async def _answer(self, scope: Scope, receive: Receive, seen: Seen, taken: list[int]) -> Reply:
         operation, service = self.operation, self._service
+        key, path = scope.get("munjang.key", ANYONE), scope.get("path_params") or {}
+        key.check(operation.right, path["name"] if operation.path.startswith(ONE_LIBRARY) else None)
+        client = client_of(scope)
         if operation.computes:
-            service.batcher.check_room()
+            service.batcher.check_room(client)
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         query = _query(scope, operation)
-        call = Call(service, scope.get("path_params") or {}, query, seen)
+        call = Call(service, path, query, seen, key, errand=RequestWork(client))
         if operation.uploads:
             return await self._upload(call, receive, headers)
         request = None
@@ -75,6 +87,7 @@ class Endpoint:
             seen.dialect = operation.dialect
             assert operation.request is not None
             request = operation.request.model_validate(value)
+            call.model = getattr(request, "model", None)
         watch = asyncio.get_running_loop().call_later(WATCH_AFTER, _watch, receive, call)
         try:
             return await operation.handle(call, request)
@@ -86,11 +99,22 @@ class Endpoint:
     async def _upload(self, call: Call, receive: Receive, headers: Mapping[str, str]) -> Reply:
         service = self._service
         name = call.query.get("filename", "")
-        call.upload = await read_upload(receive, headers, service.upload_folder(), service.upload_suffix(name), service.settings.limits)
+        suffix, room = service.upload_suffix(name), service.upload_room
+        service.jobs.check_room()
+        path, size = await read_upload(receive, headers, service.upload_folder(), suffix, room, service.settings.limits)
+        call.upload = path
+        sizes = [size]
+
+        def discard() -> None:
+            path.unlink(missing_ok=True)
+            if sizes:
+                room.give_back(sizes.pop())
+
+        call.discard_upload = discard
         try:
             return await self.operation.handle(call, None)
         except BaseException:
-            call.upload.unlink(missing_ok=True)
+            discard()
             raise
 
 
@@ -102,14 +126,34 @@ def refused(problem: Problem, dialect: Dialect) -> Reply:
 
 async def send_reply(send: Send, reply: Reply) -> None:
     """Write an answer."""
+    if reply.file is not None:
+        await _send_file(send, reply, reply.file)
+        return
     if reply.media is None:
         body = orjson.dumps(reply.content, option=orjson.OPT_SERIALIZE_NUMPY)
     else:
         body = reply.content if isinstance(reply.content, bytes) else str(reply.content).encode()
-    headers = [(b"content-type", (reply.media or JSON).encode("latin-1")), (b"content-length", str(len(body)).encode())]
-    headers += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers.items()]
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send(_head(reply, len(body)))
     await send({"type": "http.response.body", "body": body})
+
+
+async def _send_file(send: Send, reply: Reply, file: Path) -> None:
+    """Write a file piece by piece, each as soon as the client has taken the one before."""
+    loop = asyncio.get_running_loop()
+    try:
+        with file.open("rb") as handle:
+            await send(_head(reply, file.stat().st_size))
+            while piece := await loop.run_in_executor(None, handle.read, PIECE):
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        reply.finish()
+
+
+def _head(reply: Reply, size: int) -> dict[str, Any]:
+    headers = [(b"content-type", (reply.media or JSON).encode("latin-1")), (b"content-length", str(size).encode())]
+    headers += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers.items()]
+    return {"type": "http.response.start", "status": reply.status, "headers": headers}
 
 
 def _watch(receive: Receive, call: Call) -> None:
@@ -145,7 +189,7 @@ def _check_media(headers: Mapping[str, str]) -> None:
         raise Refusal(415, "content-encoding: compressed bodies are not read; send the JSON as it is")
 
 
-def _report(error: Exception) -> None:
+def _report(error: Exception, request: str) -> None:
     """Show a bug of ours on standard error: the places, and no values that could be a client's text."""
     places = "".join(traceback.format_tb(error.__traceback__))
-    print(f"munjang: internal error: {type(error).__name__}\n{places}", file=sys.stderr, flush=True)
+    print(f"munjang: internal error in request {request}: {type(error).__name__}\n{places}", file=sys.stderr, flush=True)

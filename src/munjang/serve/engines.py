@@ -1,15 +1,13 @@
 """Engines that compute in the server's batches, so that whatever a library, an analysis or a re-ranker needs joins the one queue.
 
-A `SentenceEncoder` or `CrossEncoder` over one of these behaves as it does offline, in any thread. A call's first batch is refused when the
-queue is full; once it is in, its later ones wait for room. Batches of a long job enter a few at a time, so that others get their turn.
+A `SentenceEncoder` or `CrossEncoder` over one of these behaves as it does offline, in any thread. What it computes belongs to the request
+that the thread works for. A call's first batch may be refused; once it is in, so are its later ones, a few at a time.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,34 +17,11 @@ from munjang.engine.open import Engine
 from munjang.models.cross_encoder import CrossEncoder
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.serve.batcher import Batcher, Lane, Rows
-from munjang.serve.ticket import Ticket
+from munjang.serve.work_item import REQUEST_WORK, RequestWork, WorkItem
 from munjang.types import Vectors
 
 AT_ONCE = 4
 """Batches of one call that wait or run at the same time."""
-
-
-@dataclass(eq=False)
-class Errand:
-    """The call that computes in this thread: its tickets can be dropped, and it may be patient."""
-
-    patient: bool = False
-    """Waits for room from its first batch on."""
-    entered: bool = False
-    dropped: bool = False
-    tokens: int = 0
-    """Tokens that were handed to the batcher, special ones included and what was cut off left out."""
-    tickets: set[Ticket] = field(default_factory=set)
-    """Those that are not finished."""
-
-    def drop(self) -> None:
-        """Give everything up that has not been computed."""
-        self.dropped = True
-        for ticket in list(self.tickets):
-            ticket.drop()
-
-
-ERRAND: ContextVar[Errand | None] = ContextVar("errand", default=None)
 
 
 class VectorLane:
@@ -142,17 +117,14 @@ def batched_cross_encoder(model: CrossEncoder, batcher: Batcher) -> CrossEncoder
 
 
 def _in_turn(batcher: Batcher, lane: Lane, batches: Sequence[Sequence[Any]], size: Callable[[Any], int]) -> Iterator[Rows]:
-    errand = ERRAND.get() or Errand()
-    waiting: deque[Ticket] = deque()
+    errand = REQUEST_WORK.get() or RequestWork()
+    waiting: deque[WorkItem] = deque()
     try:
         for batch in batches:
             if len(waiting) >= AT_ONCE:
                 yield _rows(errand, waiting)
             sizes = [size(item) for item in batch]
-            ticket = batcher.submit_waiting(lane, batch, sizes, patient=errand.patient or errand.entered)
-            errand.entered = True
-            errand.tokens += sum(sizes)
-            errand.tickets.add(ticket)
+            ticket = batcher.submit_waiting(lane, batch, sizes, work=errand)
             waiting.append(ticket)
             if errand.dropped:
                 ticket.drop()
@@ -164,7 +136,7 @@ def _in_turn(batcher: Batcher, lane: Lane, batches: Sequence[Sequence[Any]], siz
             errand.tickets.discard(ticket)
 
 
-def _rows(errand: Errand, waiting: deque[Ticket]) -> Rows:
+def _rows(errand: RequestWork, waiting: deque[WorkItem]) -> Rows:
     ticket = waiting.popleft()
     try:
         return ticket.wait()

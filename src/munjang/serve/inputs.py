@@ -10,8 +10,8 @@ import numpy as np
 
 from munjang.serve.call import Call
 from munjang.serve.engines import BatchedEngine
-from munjang.serve.prepare import Prepared, Side, prepare_ids, prepare_texts
-from munjang.serve.refusals import NothingSent, Refusal
+from munjang.serve.errors import NothingSent, Refusal
+from munjang.serve.prepare import CUT, Cutting, Prepared, prepare_ids, prepare_texts
 from munjang.types import Vectors
 from munjang.vectors.similarity import normalize as unit
 from munjang.vectors.similarity import similarity as all_pairs
@@ -23,19 +23,16 @@ SMALL = 8_000
 """Characters, or bytes of a body, up to which texts are tokenised without changing the thread."""
 
 
-async def vectors_of(
-    call: Call, given: Input, *, field: str, prompt_name: str | None = None, side: Side = "right", cut: bool = True
-) -> Vectors:
+async def vectors_of(call: Call, given: Input, cutting: Cutting = CUT, *, field: str, prompt_name: str | None = None) -> Vectors:
     """Return one vector per text of the input, as `encode` would offline."""
-    prepared = await _prepared(call, given, field, prompt_name, side, cut)
+    prepared = await _prepared(call, given, field, prompt_name, cutting)
     call.note(texts=len(prepared.ids), tokens=prepared.tokens, truncated=prepared.truncated)
-    engine = call.service.encoder.engine
+    engine = call.encoder.engine
     assert isinstance(engine, BatchedEngine)
     loop = asyncio.get_running_loop()
     sizes = [len(ids) for ids in prepared.ids]
-    ticket = call.service.batcher.submit(engine.lane(prepared.hidden_prefix), prepared.ids, sizes, loop=loop)
-    call.errand.tickets.add(ticket)
-    call.errand.tokens += sum(sizes)
+    lane = engine.lane(prepared.hidden_prefix)
+    ticket = call.service.batcher.submit(lane, prepared.ids, sizes, loop=loop, work=call.errand)
     assert ticket.future is not None
     rows = await ticket.future
     return np.stack(rows)
@@ -43,7 +40,7 @@ async def vectors_of(
 
 def shaped(call: Call, vectors: Vectors, *, dimensions: int | None, normalize: bool) -> Vectors:
     """Cut vectors to so many numbers, and give them length one where that is wanted."""
-    model = call.service.encoder
+    model = call.encoder
     if dimensions is not None and dimensions > model.engine.dimension:
         raise Refusal(422, f"dimensions is {dimensions:,}, the model's vectors have {model.engine.dimension:,}", field="dimensions")
     width = dimensions or model.dimension
@@ -80,19 +77,19 @@ def check_texts(call: Call, texts: Sequence[Any], *, field: str, limit: int | No
         raise Refusal(413, f"{field} holds {count(len(texts), 'text')}, the limit is {most:,} a request", field=field)
 
 
-async def _prepared(call: Call, given: Input, field: str, prompt_name: str | None, side: Side, cut: bool) -> Prepared:
-    model = call.service.encoder
+async def _prepared(call: Call, given: Input, field: str, prompt_name: str | None, cutting: Cutting) -> Prepared:
+    model = call.encoder
     if isinstance(given, str):
         given = [given]
     check_texts(call, listed(given), field=field)
     if _is_array(given):
-        return prepare_ids(model, [given], side=side, cut=cut)
+        return prepare_ids(model, [given], cutting)
     if _is_arrays(given):
-        return await call.service.in_text_thread(lambda: prepare_ids(model, given, side=side, cut=cut))
+        return await call.service.in_text_thread(prepare_ids, model, given, cutting)
     texts: list[str] = given  # type: ignore[assignment]
     if sum(map(len, texts)) <= SMALL:
-        return prepare_texts(model, texts, prompt_name=prompt_name, side=side, cut=cut)
-    return await call.service.in_text_thread(lambda: prepare_texts(model, texts, prompt_name=prompt_name, side=side, cut=cut))
+        return prepare_texts(model, texts, cutting, prompt_name=prompt_name)
+    return await call.service.in_text_thread(lambda: prepare_texts(model, texts, cutting, prompt_name=prompt_name))
 
 
 def _is_array(given: Input) -> TypeGuard[list[int]]:

@@ -1,6 +1,7 @@
 """Work that takes longer than a client wants to hold its breath: started now, asked about later.
 
-One job runs at a time, a few may wait, and the last hundred are remembered. A job that is stopped keeps what it has done so far.
+One job runs at a time, a few may wait, and the last hundred are remembered. A job that is stopped keeps what it has done so far: one that
+waits never begins, one that runs ends at its next step, of which there are many a second, and a process that it waits for is killed.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from munjang.errors import MunjangError
-from munjang.serve.engines import ERRAND, Errand
-from munjang.serve.refusals import Disconnected, Overloaded, Refusal
+from munjang.serve.errors import Disconnected, Overloaded, Refusal
+from munjang.serve.work_item import REQUEST_WORK, RequestWork
 
 REMEMBERED = 100
 
@@ -38,13 +39,25 @@ class Job:
     total: int | None = None
     result: dict[str, Any] | None = None
     error: str | None = None
-    errand: Errand = field(default_factory=lambda: Errand(patient=True))
+    errand: RequestWork = field(default_factory=lambda: RequestWork(patient=True))
+    interrupt: Callable[[], None] = lambda: None
+    """Ends what the job waits for; called from another thread."""
+    future: Future[None] | None = None
+    clean_up: Callable[[], None] = lambda: None
 
     def advance(self, count: int) -> None:
         """Count what is done; raises Stopped where nobody wants the rest."""
         self.done += count
         if self.errand.dropped:
             raise Stopped
+
+    def stop(self) -> None:
+        """Let it end within a second; from any thread."""
+        self.errand.drop()
+        self.interrupt()
+        if self.future is not None and self.future.cancel():  # it has not begun
+            self.state = "stopped"
+            self.clean_up()
 
     def as_json(self) -> dict[str, Any]:
         """Return what clients may know."""
@@ -64,15 +77,23 @@ class Jobs:
     def start(self, kind: str, library: str, work: Callable[[Job], dict[str, Any]], *, clean_up: Callable[[], None] = lambda: None) -> Job:
         """Queue work and return its job at once, or refuse when too many wait; `clean_up` follows even if the job never runs."""
         with self._lock:
-            if sum(job.state == "waiting" for job in self._jobs.values()) >= self._limit:
-                raise Overloaded(f"{self._limit} uploads are waiting, the limit\n  try again in 10 s", retry_after=10)
-            job = Job(secrets.token_hex(8), kind, library)
+            self._check_room()
+            job = Job(secrets.token_hex(8), kind, library, clean_up=clean_up)
             self._jobs[job.id] = job
             finished = [id for id, each in self._jobs.items() if each.state not in ("waiting", "running")]
             for id in finished[: max(len(self._jobs) - REMEMBERED, 0)]:
                 del self._jobs[id]
-        self._pool.submit(_run, job, work, clean_up)
+            job.future = self._pool.submit(_run, job, work)
         return job
+
+    def check_room(self) -> None:
+        """Refuse when too many jobs wait."""
+        with self._lock:
+            self._check_room()
+
+    def _check_room(self) -> None:
+        if sum(job.state == "waiting" for job in self._jobs.values()) >= self._limit:
+            raise Overloaded(f"{self._limit} uploads are waiting, the limit\n  try again in 10 s", retry_after=10)
 
     def get(self, id: str) -> Job:
         """Return a job, or refuse an id that nobody knows."""
@@ -82,27 +103,34 @@ class Jobs:
             raise Refusal(404, "there is no such job")
         return job
 
-    def close(self) -> None:
-        """Stop what runs at its next step, forget what waits, and wait for the thread."""
+    def stop(self) -> None:
+        """Stop every job."""
         with self._lock:
-            for job in self._jobs.values():
-                job.errand.drop()
+            unfinished = [job for job in self._jobs.values() if job.state in ("waiting", "running")]
+        for job in unfinished:
+            job.stop()
+
+    def close(self) -> None:
+        """Stop every job and wait for the thread."""
+        self.stop()
         self._pool.shutdown(wait=True)
 
 
-def _run(job: Job, work: Callable[[Job], dict[str, Any]], clean_up: Callable[[], None]) -> None:
-    ERRAND.set(job.errand)
+def _run(job: Job, work: Callable[[Job], dict[str, Any]]) -> None:
+    REQUEST_WORK.set(job.errand)
     try:
         try:
             job.advance(0)  # it may have been stopped while it waited
             job.state = "running"
             job.result = work(job)
         finally:
-            clean_up()
+            job.clean_up()
         job.state = "done"
     except (Stopped, Disconnected):
         job.state = "stopped"
-    except MunjangError as error:
-        job.error, job.state = str(error), "failed"
     except Exception as error:
-        job.error, job.state = f"internal error ({type(error).__name__})", "failed"
+        message = str(error) if isinstance(error, MunjangError) else f"internal error ({type(error).__name__})"
+        if job.errand.dropped:  # what it waited for was taken away
+            job.state = "stopped"
+        else:
+            job.error, job.state = message, "failed"

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
-from munjang.library.adding import AddReport
-from munjang.library.hits import Hit
+from munjang.library.indexing import AddReport
 from munjang.library.library import Library
+from munjang.library.results import Hit
 from munjang.library.sqlite_files import LibraryGone, LibraryReplaced
 from munjang.serve.libraries import SAMPLE
 

@@ -24,6 +24,7 @@ class Metrics:
         self.registry = registry = CollectorRegistry()
         self._requests = Counter("munjang_requests", "Requests by route and status", ["route", "status"], registry=registry)
         self._seconds = Histogram("munjang_request_seconds", "Time from headers to answer", ["route"], buckets=SECONDS, registry=registry)
+        self._by_key = Counter("munjang_key_requests", "Requests by the name of the client's key", ["key"], registry=registry)
         self._known: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
         self._texts = Counter("munjang_texts", "Texts in requests", registry=registry)
         self._tokens = Counter("munjang_tokens", "Tokens in requests, before any cut", registry=registry)
@@ -50,6 +51,8 @@ class Metrics:
         counter, clock = self._known.get((seen.route, status)) or self._remember(seen.route, status)
         counter.inc()
         clock.observe(seconds)
+        if seen.key is not None:
+            self._by_key.labels(seen.key).inc()
         if seen.texts:
             self._texts.inc(seen.texts)
             self._tokens.inc(seen.tokens)
@@ -67,4 +70,4 @@ async def show(call: Call, _body: None) -> Reply:
     return Reply(generate_latest(call.service.metrics.registry), media=CONTENT_TYPE_LATEST)
 
 
-OPERATIONS = (Operation("GET", "/metrics", "tei", "Numbers for Prometheus.", show),)
+OPERATIONS = (Operation("GET", "/metrics", "tei", "Metrics for Prometheus.", show, right="admin"),)

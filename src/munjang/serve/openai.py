@@ -1,4 +1,7 @@
-"""OpenAI's routes: /v1/embeddings and /v1/models. Vectors have length one, as OpenAI's have, also when they are shortened."""
+"""OpenAI's routes, /v1/embeddings and /v1/models, and infinity's, which are the same without the prefix.
+
+Vectors have length one, as OpenAI's have, also when they are shortened.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from munjang.serve.call import Call, Operation, Reply
+from munjang.serve.errors import Refusal
 from munjang.serve.inputs import shaped, vectors_of
-from munjang.serve.refusals import Refusal
 from munjang.serve.schemas.openai import EmbeddingList, EmbeddingRequest, ModelCard, ModelList
 
 _STARTED = int(time.time())
@@ -25,7 +28,7 @@ async def embeddings(call: Call, body: EmbeddingRequest) -> Reply:
     answer: dict[str, Any] = {
         "object": "list",
         "data": [{"object": "embedding", "index": index, "embedding": row} for index, row in enumerate(rows)],
-        "model": call.service.encoder.name,
+        "model": call.encoder.name,
         "usage": {"prompt_tokens": call.seen.tokens, "total_tokens": call.seen.tokens},
     }
     if call.seen.truncated:
@@ -47,13 +50,14 @@ async def model(call: Call, _body: None) -> Reply:
 
 
 def _cards(call: Call) -> list[dict[str, Any]]:
-    service = call.service
-    names = [service.encoder.name, *([service.reranker.name] if service.has_reranker else [])]
+    names = [*(each.name for each in call.service.encoders), *(each.name for each in call.service.rerankers)]
     return [{"id": name, "object": "model", "created": _STARTED, "owned_by": "munjang"} for name in names]
 
 
 OPERATIONS = (
-    Operation("POST", "/v1/embeddings", "openai", "Texts to vectors.", embeddings, EmbeddingRequest, EmbeddingList, computes=True),
+    Operation("POST", "/v1/embeddings", "openai", "Encode texts.", embeddings, EmbeddingRequest, EmbeddingList, computes=True),
     Operation("GET", "/v1/models", "openai", "The models that are served.", models, None, ModelList),
     Operation("GET", "/v1/models/{id:path}", "openai", "One model.", model, None, ModelCard),
+    Operation("POST", "/embeddings", "infinity", "Texts to vectors.", embeddings, EmbeddingRequest, EmbeddingList, computes=True),
+    Operation("GET", "/models", "infinity", "The models that are served.", models, None, ModelList),
 )

@@ -16,14 +16,26 @@ from pydantic.json_schema import models_json_schema
 from munjang import __version__
 from munjang.report.page import page, section, table, text
 from munjang.serve.call import Call, Operation, Reply
-from munjang.serve.refusals import Dialect
+from munjang.serve.errors import Dialect
 from munjang.serve.schemas.cohere import CohereError
 from munjang.serve.schemas.library import OwnError
 from munjang.serve.schemas.openai import OpenAIError
 from munjang.serve.schemas.tei import TeiError
 
-ERRORS: dict[Dialect, type[BaseModel]] = {"openai": OpenAIError, "tei": TeiError, "cohere": CohereError, "munjang": OwnError}
-TITLES: dict[Dialect, str] = {"openai": "OpenAI", "tei": "text-embeddings-inference", "cohere": "Cohere", "munjang": "Munjang"}
+ERRORS: dict[Dialect, type[BaseModel]] = {
+    "openai": OpenAIError,
+    "infinity": OpenAIError,
+    "tei": TeiError,
+    "cohere": CohereError,
+    "munjang": OwnError,
+}
+TITLES: dict[Dialect, str] = {
+    "openai": "OpenAI",
+    "infinity": "infinity",
+    "tei": "text-embeddings-inference",
+    "cohere": "Cohere",
+    "munjang": "Munjang",
+}
 REFERENCE = "#/components/schemas/{model}"
 PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
 
@@ -40,7 +52,7 @@ def describe(operations: Sequence[Operation]) -> dict[str, Any]:
     security = {"bearer": {"type": "http", "scheme": "bearer"}}
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Munjang", "version": __version__, "description": "Sentences to vectors, and what can be done with them."},
+        "info": {"title": "Munjang", "version": __version__, "description": "Encode sentences as vectors, search and analyse them."},
         "paths": paths,
         "components": {"schemas": schemas, "securitySchemes": security},
         "security": [{"bearer": []}, {}],
@@ -67,7 +79,7 @@ def operations(described: tuple[Operation, ...]) -> tuple[Operation, ...]:
 
     return (
         Operation("GET", "/openapi.json", "munjang", "This description.", openapi, None, dict[str, Any]),
-        Operation("GET", "/docs", "munjang", "This description, for people.", docs),
+        Operation("GET", "/docs", "munjang", "This description as a page.", docs),
     )
 
 
@@ -156,7 +168,8 @@ def _described(operation: Operation) -> dict[str, Any]:
 def _responses(operation: Operation) -> dict[str, Any]:
     status = 202 if operation.uploads else 201 if (operation.method, operation.path) == ("POST", "/api/libraries") else 200
     if operation.response is None:
-        content: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}
+        schema = {"type": "string"} if operation.media.startswith("text/") else {"type": "string", "format": "binary"}
+        content: dict[str, Any] = {operation.media: {"schema": schema}}
     else:
         content = {"application/json": {"schema": _any_of([_response_schema(each.response) for each in _dialects(operation)])}}
     error = {"application/json": {"schema": _any_of([_reference(ERRORS[each.dialect]) for each in _dialects(operation)])}}

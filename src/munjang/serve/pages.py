@@ -6,16 +6,21 @@ those of two versions. The front itself is asked for anew each time, and says th
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files as resources
 from pathlib import Path
 
 from munjang.serve.call import Call, Operation, Reply
-from munjang.serve.refusals import Refusal
+from munjang.serve.errors import Refusal
+from munjang.serve.schemas.base import OwnModel
+from munjang.serve.schemas.collection import ClustersRequest, KeywordsRequest, TopicsRequest
 
 FOLDER = Path(__file__).parent / "page"
 FRONT = "index.html"
+REQUESTS: dict[str, type[OwnModel]] = {"keywords": KeywordsRequest, "topics": TopicsRequest, "clusters": ClustersRequest}
+"""The requests whose bounds the front shows: `data-option="keywords top"`."""
 MEDIA = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -49,8 +54,19 @@ def digest() -> str:
 
 @cache
 def front_page() -> bytes:
-    """Return the front, which names its files by the digest."""
-    return files()[FRONT][0].replace(DIGEST_PLACE, digest().encode())
+    """Return the front, which names its files by the digest and has the bounds, defaults and choices of the requests it makes."""
+    filled = re.sub(rb'data-(option|choices)="(\w+) (\w+)"', _fill, files()[FRONT][0])
+    return filled.replace(DIGEST_PLACE, digest().encode())
+
+
+def _fill(place: re.Match[bytes]) -> bytes:
+    what, request, name = (part.decode() for part in place.groups())
+    schema = REQUESTS[request].model_json_schema()["properties"][name]
+    parts = {key: value for part in (schema, *schema.get("anyOf", ())) for key, value in part.items()}
+    if what == "choices":
+        return f'data-choices="{" ".join(parts["enum"])}"'.encode()
+    given = {"min": parts.get("minimum"), "max": parts.get("maximum"), "value": schema.get("default")}
+    return " ".join(f'{attribute}="{value}"' for attribute, value in given.items() if value is not None).encode()
 
 
 async def front(_call: Call, _body: None) -> Reply:

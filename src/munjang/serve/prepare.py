@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from munjang.engine.modules import PoolingModule, StaticModule, TransformerModule
-from munjang.errors import UsageError, shown
+from munjang.errors import quote
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.serve.refusals import Refusal
+from munjang.serve.errors import Refusal
 from munjang.wording import count
 
 Side = Literal["left", "right"]
@@ -22,6 +22,26 @@ Side = Literal["left", "right"]
 
 SLICE = 65_536
 """Characters that a tokenizer gets at once."""
+
+
+@dataclass(frozen=True)
+class Cutting:
+    """What happens to a text that is too long."""
+
+    side: Side = "right"
+    """The end that goes."""
+    allowed: bool = True
+    """Otherwise the text is refused."""
+    max_tokens: int | None = None
+    """A limit below the model's own, special tokens included."""
+
+    def limit_of(self, model: SentenceEncoder) -> int | None:
+        """Return how many tokens are read; None: all."""
+        return min((each for each in (model.max_length, self.max_tokens) if each is not None), default=None)
+
+
+CUT = Cutting()
+"""What the model does by itself."""
 
 
 @dataclass(frozen=True)
@@ -36,35 +56,33 @@ class Prepared:
     hidden_prefix: int
 
 
-def prepare_texts(
-    model: SentenceEncoder, texts: Sequence[str], *, prompt_name: str | None = None, side: Side = "right", cut: bool = True
-) -> Prepared:
-    """Tokenise texts; with `cut` off, one that is too long is refused."""
+def prepare_texts(model: SentenceEncoder, texts: Sequence[str], cutting: Cutting = CUT, *, prompt_name: str | None = None) -> Prepared:
+    """Tokenise texts."""
     prompt = _prompt(model, prompt_name)
-    return _read(model, [prompt + text for text in texts] if prompt else list(texts), prompt, side, cut)
+    return _read(model, [prompt + text for text in texts] if prompt else list(texts), prompt, cutting)
 
 
-def prepare_as_written(model: SentenceEncoder, texts: Sequence[str], *, cut: bool = True) -> Prepared:
+def prepare_as_written(model: SentenceEncoder, texts: Sequence[str], cutting: Cutting = CUT) -> Prepared:
     """Tokenise texts without the model's default prompt, as `SentenceEncoder.encode_tokens` does."""
-    return _read(model, list(texts), "", "right", cut)
+    return _read(model, list(texts), "", cutting)
 
 
-def _read(model: SentenceEncoder, whole: list[str], prompt: str, side: Side, cut: bool) -> Prepared:
+def _read(model: SentenceEncoder, whole: list[str], prompt: str, cutting: Cutting) -> Prepared:
     ids: list[list[int]] = []
     counts: list[int] = []
     for group in _groups(whole):
         if len(group[0]) > SLICE:
-            kept, tokens = _read_in_slices(model, group[0], side)
+            kept, tokens = _read_in_slices(model, group[0], cutting)
             ids.append(kept)
             counts.append(tokens)
         else:
             found = _token_ids(model, group)
             ids += found
             counts += map(len, found)
-    return _fitted(model, ids, counts, prompt, side, cut)
+    return _fitted(model, ids, counts, prompt, cutting)
 
 
-def prepare_ids(model: SentenceEncoder, arrays: Sequence[Sequence[int]], *, side: Side = "right", cut: bool = True) -> Prepared:
+def prepare_ids(model: SentenceEncoder, arrays: Sequence[Sequence[int]], cutting: Cutting = CUT) -> Prepared:
     """Check token ids and put special tokens around those that come without."""
     highest = model.engine.vocabulary_size
     for number, array in enumerate(arrays):
@@ -72,12 +90,12 @@ def prepare_ids(model: SentenceEncoder, arrays: Sequence[Sequence[int]], *, side
             raise Refusal(422, f"token array {number} is empty")
         wrong = next((id for id in array if not 0 <= id < highest), None)
         if wrong is not None:
-            raise Refusal(422, f"token array {number} holds {shown(str(wrong), 30)}, the model's ids are 0 to {highest - 1:,}")
+            raise Refusal(422, f"token array {number} holds {quote(str(wrong), 30)}, the model's ids are 0 to {highest - 1:,}")
     if isinstance(model.folder.base, StaticModule):
-        return _fitted(model, [list(array) for array in arrays], list(map(len, arrays)), "", side, cut)
+        return _fitted(model, [list(array) for array in arrays], list(map(len, arrays)), "", cutting)
     tokenizer = model.tokenizer
     wrapped = [list(array) if tokenizer.wrap(tokenizer.unwrap(array)) == list(array) else tokenizer.wrap(array) for array in arrays]
-    return _fitted(model, wrapped, list(map(len, wrapped)), "", side, cut)
+    return _fitted(model, wrapped, list(map(len, wrapped)), "", cutting)
 
 
 def _token_ids(model: SentenceEncoder, texts: list[str]) -> list[list[int]]:
@@ -101,10 +119,10 @@ def _groups(texts: list[str]) -> Iterator[list[str]]:
         yield group
 
 
-def _read_in_slices(model: SentenceEncoder, text: str, side: Side) -> tuple[list[int], int]:
+def _read_in_slices(model: SentenceEncoder, text: str, cutting: Cutting) -> tuple[list[int], int]:
     """Return the ids of a very long text, and how many it has; where that is too many, the ids at the end that is kept, and a few more."""
     static = isinstance(model.folder.base, StaticModule)
-    limit, seen = model.max_length, 0
+    limit, side, seen = cutting.limit_of(model), cutting.side, 0
     kept: list[int] = []
     for part in _sliced(text):
         [ids] = _token_ids(model, [part])
@@ -138,18 +156,18 @@ def _prompt(model: SentenceEncoder, name: str | None) -> str:
         return ""
     if name not in model.folder.prompts:
         known = ", ".join(model.folder.prompts) or "none"
-        raise UsageError(f"the model has no prompt named {shown(name)}; it has: {known}")
+        raise Refusal(422, f"the model has no prompt named {quote(name)}; it has: {known}", field="prompt_name")
     return model.folder.prompts[name]
 
 
-def _fitted(model: SentenceEncoder, ids: list[list[int]], counts: list[int], prompt: str, side: Side, cut: bool) -> Prepared:
-    limit = model.max_length
+def _fitted(model: SentenceEncoder, ids: list[list[int]], counts: list[int], prompt: str, cutting: Cutting) -> Prepared:
+    limit = cutting.limit_of(model)
     long = [] if limit is None else [number for number, tokens in enumerate(counts) if tokens > limit]
     if long and limit is not None:
-        if not cut:
-            raise Refusal(413, f"text {long[0]} has {count(counts[long[0]], 'token')}, the model's limit is {limit:,}")
+        if not cutting.allowed:
+            raise Refusal(422, f"text {long[0]} has {count(counts[long[0]], 'token')}, the model's limit is {limit:,}")
         for number in long:
-            ids[number] = _shortened(model, ids[number], limit, side)
+            ids[number] = _shortened(model, ids[number], limit, cutting.side)
     keeps_prompt = all(module.include_prompt for module in model.folder.modules if isinstance(module, PoolingModule))
     return Prepared(ids, sum(counts), long, model.tokenizer.prefix_length(prompt) if prompt and not keeps_prompt else 0)
 

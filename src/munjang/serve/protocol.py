@@ -1,5 +1,9 @@
-"""uvicorn's HTTP protocol with a clock and bounds: slow or endless headers, clients that do not read, too many
+"""uvicorn's HTTP protocol with a clock and bounds: slow or endless headers and bodies, clients that do not read, too many
 connections, and a stop that loses no request.
+
+A body must come with a rate: it has `body_seconds` and one second more for every `body_rate` bytes that are here. When `max_connections`
+are open, a few more are still taken, which get an answer from the routes for probes and a refusal from all others. A client may close its
+side behind its request and still gets its answer; whether it is there at all is asked with a 100 (Continue), which clients pass over.
 
 Everything else (parsing, keep-alive, flow control) is uvicorn's and httptools'. Errors here happen before any route is known, so they have
 Munjang's own shape.
@@ -8,17 +12,36 @@ Munjang's own shape.
 from __future__ import annotations
 
 import asyncio
+import secrets
+import sys
 from typing import Any
 
 import orjson
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from munjang.limits import SERVE_LIMITS, ServeLimits
-from munjang.serve.one_write import OneWrite
-from munjang.serve.refusals import Problem
+from munjang.serve.errors import Problem
+from munjang.serve.one_write import CONTINUE, OneWrite
 
 DRAIN_SECONDS = 0.5
 """A stopping server keeps idle connections for so long: a request may be on its way."""
+
+SPARE_SECONDS = 2.0
+"""For the headers of a request on a spare connection."""
+
+PROBES = frozenset({"/health", "/ping", "/metrics"})
+"""What spare connections may ask for."""
+
+ASK_SECONDS = (0.05, 2.0)
+"""Between two questions whether a client that has closed its side is there: at first, and at most."""
+
+
+class HeadersTooLarge(Exception):
+    """Raised into the parser, which then parses no further."""
+
+
+class TooManyConnections(Exception):
+    """A spare connection asks for something else than it may."""
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -29,16 +52,19 @@ class BoundedProtocol(HttpToolsProtocol):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._clock: asyncio.TimerHandle | None = None
-        self._head_bytes = 0
+        self._head_bytes = self._counted_bytes = 0
         self._in_head = True
         self._draining = False
+        self._spare = False
+        self._body_start, self._body_bytes = 0.0, 0
         self._send_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock, or send a client away when too many are here."""
         super().connection_made(transport)
-        if len(self.connections) > self.limits.max_connections:
-            self._refuse(Problem(503, f"{self.limits.max_connections:,} connections are open, the limit", retry_after=1))
+        self._spare = len(self.connections) > self.limits.max_connections
+        if len(self.connections) > self.limits.max_connections + self.limits.spare_connections:
+            self._refuse_crowd()
             return
         self._start_clock()
 
@@ -68,22 +94,50 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self._in_head and self._head_bytes > self.limits.max_header_bytes:
-            self._refuse(Problem(431, f"the headers are larger than {self.limits.max_header_bytes:,} bytes, the limit"))
-        elif not self._in_head and self.cycle is not None and not self.cycle.response_complete:
-            self._stop_clock()  # each piece of a body has its time
+            self._refuse_headers()
+        elif self._clock is None and (self._head_bytes or not self._in_head):  # headers, or a body
             self._start_clock()
-        elif self._clock is None and (self._head_bytes or not self._in_head):  # headers, and the rest of a body that was refused
-            self._start_clock()
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Keep a connection whose client has said all that it will say and waits for the answer; close any other."""
+        waits = self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body
+        if not waits or self.transport.is_closing():
+            return False
+        self.cycle.keep_alive = False
+        self._ask_if_there(self.cycle, ASK_SECONDS[0])
+        return True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Count headers that come all at once, too."""
+        super().on_header(name, value)
+        self._counted_bytes += len(name) + len(value) + 4
+        if self._counted_bytes + len(self.url) > self.limits.max_header_bytes:
+            raise HeadersTooLarge
+
+    def on_message_begin(self) -> None:
+        """Begin to count."""
+        super().on_message_begin()
+        self._counted_bytes = 0
+
+    def on_body(self, body: bytes) -> None:
+        """Count what has come of a body."""
+        self._body_bytes += len(body)
+        super().on_body(body)
 
     def on_headers_complete(self) -> None:
         """Go on to the body."""
+        if len(self.url) > self.limits.max_header_bytes:
+            raise HeadersTooLarge
         self._in_head = False
         self._stop_clock()
+        self._body_start, self._body_bytes = self.loop.time(), 0
+        if self._spare and self.url.partition(b"?")[0].decode("latin-1") not in PROBES:
+            raise TooManyConnections
         super().on_headers_complete()
         one = OneWrite(self.transport)
         self.cycle.transport = one  # type: ignore[assignment]  # what is used of it; the cycle's task has not begun
         self.cycle.on_response = lambda: self._answered(one)
-        if self._draining:
+        if self._draining or self._spare:
             self.cycle.keep_alive = False
 
     def on_message_complete(self) -> None:
@@ -93,8 +147,15 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head, self._head_bytes = True, 0
 
     def send_400_response(self, msg: str) -> None:
-        """Say that this is no HTTP."""
-        self._refuse(Problem(400, msg))
+        """Say that this is no HTTP, or more than is taken."""
+        cause = sys.exception()
+        reason = None if cause is None else cause.__context__
+        if isinstance(reason, HeadersTooLarge):
+            self._refuse_headers()
+        elif isinstance(reason, TooManyConnections):
+            self._refuse_crowd()
+        else:
+            self._refuse(Problem(400, msg))
 
     def shutdown(self) -> None:
         """Let a request that is on its way in, answer it, and close."""
@@ -126,9 +187,22 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             self.transport.abort()
 
+    def _ask_if_there(self, cycle: Any, again_after: float) -> None:
+        """Write what only the system of a client that is gone answers, with a reset; the next write then ends the connection."""
+        if cycle.response_started or cycle.disconnected or self.transport.is_closing():
+            return
+        if cycle.scope["http_version"] == "1.1" and self.cycle is cycle and not self.pipeline:
+            self.transport.write(CONTINUE + b" Continue\r\n\r\n")
+        self.loop.call_later(again_after, self._ask_if_there, cycle, min(2 * again_after, ASK_SECONDS[1]))
+
     def _start_clock(self) -> None:
-        patience = self.limits.head_seconds if self._in_head else self.limits.body_seconds
-        self._clock = self.loop.call_later(patience, self._too_slow)
+        if not self._in_head:
+            self._clock = self.loop.call_at(self._body_deadline(), self._too_slow)
+            return
+        self._clock = self.loop.call_later(SPARE_SECONDS if self._spare else self.limits.head_seconds, self._too_slow)
+
+    def _body_deadline(self) -> float:
+        return self._body_start + self.limits.body_seconds + self._body_bytes / self.limits.body_rate
 
     def _stop_clock(self) -> None:
         if self._clock is not None:
@@ -137,11 +211,24 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _too_slow(self) -> None:
         self._clock = None
+        if self.transport.is_closing():
+            return
         if self.flow.read_paused:  # it is we who do not read
+            self._body_start = self.loop.time()
             self._start_clock()
-        elif not self.transport.is_closing():
-            part, patience = ("headers", self.limits.head_seconds) if self._in_head else ("rest of the body", self.limits.body_seconds)
-            self._refuse(Problem(408, f"the {part} did not come within {patience:g} s"))
+        elif self._in_head:
+            self._refuse(Problem(408, f"the headers did not come within {self.limits.head_seconds:g} s"))
+        elif self._body_deadline() > self.loop.time():
+            self._start_clock()
+        else:
+            pace = f"{self.limits.body_seconds:g} s and 1 s more for every {self.limits.body_rate:,} bytes"
+            self._refuse(Problem(408, f"the body did not come within {pace}"))
+
+    def _refuse_headers(self) -> None:
+        self._refuse(Problem(431, f"the headers are larger than {self.limits.max_header_bytes:,} bytes, the limit"))
+
+    def _refuse_crowd(self) -> None:
+        self._refuse(Problem(503, f"{self.limits.max_connections:,} connections are open, the limit", retry_after=1))
 
     def _refuse(self, problem: Problem) -> None:
         """Answer without a route and close; where the answer to another request is under way, only close."""
@@ -154,6 +241,7 @@ class BoundedProtocol(HttpToolsProtocol):
                 "content-type: application/json",
                 f"content-length: {len(body)}",
                 "connection: close",
+                f"x-request-id: {secrets.token_hex(16)}",
             ]
             head += [f"{name}: {value}" for name, value in problem.headers.items()]
             self.transport.write("\r\n".join(head).encode() + b"\r\n\r\n" + body)

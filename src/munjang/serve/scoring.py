@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from munjang.engine.cross import PairIds
-from munjang.models.cross_encoder import CrossEncoder, ScoreKind, fitted_pair
+from munjang.models.cross_encoder import CrossEncoder, ScoreKind, fit_pair
 from munjang.serve.call import Call
-from munjang.serve.refusals import Refusal
+from munjang.serve.errors import Refusal
 from munjang.text.batching import plan_batches
 from munjang.types import Vectors
 from munjang.wording import count
@@ -36,10 +36,10 @@ class PassageScorer:
 
 async def scored_pairs(call: Call, pairs: Sequence[tuple[str, str]], *, score: ScoreKind) -> list[float]:
     """Return one score per pair, and remember which pairs were cut."""
-    model = call.service.reranker
+    model = call.reranker
     if len(model.labels) != 1:
         raise Refusal(424, f"the cross-encoder has {count(len(model.labels), 'label')}; ordering needs one with one score")
-    found = await call.service.in_thread(call.errand, lambda: model.predict_with_report(pairs, score=score))
+    found = await call.service.in_thread(call.errand, lambda: model.predict_with_report(pairs, score=score), texts=len(pairs))
     call.note(texts=len(pairs), truncated=found.cut)
     scores: list[float] = found.scores.tolist()
     return scores
@@ -47,8 +47,8 @@ async def scored_pairs(call: Call, pairs: Sequence[tuple[str, str]], *, score: S
 
 async def predicted(call: Call, groups: Sequence[Sequence[str]], *, raw: bool) -> list[list[dict[str, Any]]]:
     """Return the labels of each text or pair with their scores, best first."""
-    model = call.service.reranker
-    logits_NL, cut = await call.service.in_thread(call.errand, lambda: _logits(model, groups))
+    model = call.reranker
+    logits_NL, cut = await call.service.in_thread(call.errand, lambda: _logits(model, groups), texts=len(groups))
     call.note(texts=len(groups), truncated=cut)
     rows = (logits_NL if raw else _shares(logits_NL)).tolist()
     labelled = [[{"label": label, "score": value} for label, value in zip(model.labels, row, strict=True)] for row in rows]
@@ -66,7 +66,7 @@ def _logits(model: CrossEncoder, groups: Sequence[Sequence[str]]) -> tuple[Vecto
         if sum(map(len, parts)) > room:
             cut.append(number)
         if len(parts) == 2:
-            ids.append(model.tokenizer.wrap_pair(*fitted_pair(parts[0], parts[1], room)))
+            ids.append(model.tokenizer.wrap_pair(*fit_pair(parts[0], parts[1], room)))
         else:
             whole = model.tokenizer.wrap(parts[0][:room])
             ids.append((whole, [0] * len(whole)))

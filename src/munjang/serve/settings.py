@@ -6,21 +6,21 @@ import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from munjang.errors import InputError, UsageError
+from munjang.errors import UsageError
 from munjang.limits import SERVE_LIMITS, ServeLimits
 from munjang.text.korean import Analyser
 
-MIN_KEY = 16
-"""Characters of a key, at least: shorter ones can be guessed."""
-
 
 @dataclass(frozen=True)
-class Settings:
+class ServerSettings:
     """How the server behaves. The key is never shown."""
 
     host: str = "127.0.0.1"
     port: int = 8080
     key: str | None = field(default=None, repr=False)
+    """A key that may do everything."""
+    keys_file: Path | None = None
+    """Keys with rights; see `keys`."""
     hosts: tuple[str, ...] = ()
     """Names, besides localhost and addresses, that a Host header may hold."""
     origins: tuple[str, ...] = ()
@@ -33,13 +33,14 @@ class Settings:
     limits: ServeLimits = SERVE_LIMITS
 
 
-def checked(settings: Settings) -> Settings:
+def checked(settings: ServerSettings) -> ServerSettings:
     """Return the settings, or refuse those that would leave the server open to everyone."""
     if not 0 <= settings.port <= 65_535:
         raise UsageError(f"port {settings.port}: expected 0 to 65535")
-    if settings.key is None and not is_loopback(settings.host):
+    if settings.key is None and settings.keys_file is None and not is_loopback(settings.host):
         raise UsageError(
-            f"--host {settings.host} lets other machines in, and no key is set\n  give one with --api-key-file FILE, or listen on 127.0.0.1"
+            f"--host {settings.host} lets other machines in, and no key is set\n"
+            "  give one with --api-key-file FILE or --keys FILE, or listen on 127.0.0.1"
         )
     for origin in settings.origins:
         if not origin.startswith(("http://", "https://")) or origin.count("/") != 2:
@@ -59,17 +60,3 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
-
-
-def read_key(path: Path) -> str:
-    """Return the key in a file: its only line."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: is not text, expected a file with one line, the key") from None
-    key = lines[0].strip() if lines else ""
-    if len([line for line in lines if line.strip()]) != 1 or len(key) < MIN_KEY or not key.isascii() or not key.isprintable() or " " in key:
-        raise InputError(f"{path}: expected one line, the key, of at least {MIN_KEY} ASCII characters without spaces")
-    return key

@@ -1,7 +1,8 @@
 """Bytes of a body → a JSON value that holds no trap.
 
-Refused, each with its name: what is not UTF-8 (UTF-16 too), NaN and infinities, numbers that do not fit, an object that has a key twice,
-nesting beyond the limit, and lone surrogates. Which fields there should be is left to the schemas.
+Refused, each with its name: what is not UTF-8 (UTF-16 too), NaN and infinities, numbers that do not fit, an object that has a key twice
+or too many keys, nesting beyond the limit, and lone surrogates. All of it takes time in proportion to the body. Which fields there should
+be is left to the schemas.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ import math
 import re
 from typing import Any
 
-from munjang.errors import shown
+from munjang.errors import quote
 from munjang.limits import SERVE_LIMITS
-from munjang.serve.refusals import Refusal
+from munjang.serve.errors import Refusal
+from munjang.text.records import first_repeated
 
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)  # matches at every quote, so a scan is linear
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -67,24 +69,24 @@ def _check_surrogates(value: Any) -> None:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > SERVE_LIMITS.max_json_keys:
+        raise Refusal(400, f"an object has {len(pairs):,} keys, the limit is {SERVE_LIMITS.max_json_keys:,}")
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise Refusal(400, f"the key {shown(twice)} stands twice in one object")
+        raise Refusal(400, f"the key {quote(first_repeated(name for name, _ in pairs) or '')} stands twice in one object")
     return found
 
 
 def _float(written: str) -> float:
     number = float(written)
     if not math.isfinite(number):
-        raise Refusal(400, f"the number {shown(written, 30)} is too large")
+        raise Refusal(400, f"the number {quote(written, 30)} is too large")
     return number
 
 
 def _integer(written: str) -> int:
     if len(written) > _DIGITS:
-        raise Refusal(400, f"the number {shown(written, 30)} has more than {_DIGITS} digits")
+        raise Refusal(400, f"the number {quote(written, 30)} has more than {_DIGITS} digits")
     return int(written)
 
 

@@ -1,40 +1,55 @@
-"""The routes of text-embeddings-inference that turn texts into vectors, and what a server of that kind says about itself."""
+"""The routes of text-embeddings-inference: vectors, scores, tokens, and what a server of that kind says about itself.
+
+A cross-encoder answers /rerank and /predict. Clients of Cohere's dialect call /rerank too, as infinity has it: their bodies hold
+`documents` where these hold `texts`, and are answered in infinity's shape.
+
+Statuses are those of text-embeddings-inference itself: 422 for what cannot be read as it is (a text that is too long where it may not be
+cut, an unknown prompt), 413 for too many texts, 400 for none, 424 where no model can do it.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable, Sequence, Sized
+from typing import Any
+
 from munjang.engine.modules import PoolingModule
 from munjang.limits import LIMITS
-from munjang.serve import tei_scores, tei_tokens
+from munjang.models.sentence_encoder import SentenceEncoder
+from munjang.serve import cohere
 from munjang.serve.call import Call, Operation, Reply
+from munjang.serve.errors import Refusal
 from munjang.serve.inputs import check_texts, cosines, listed, shaped, vectors_of
-from munjang.serve.prepare import Side, prepare_as_written
-from munjang.serve.refusals import Refusal
+from munjang.serve.prepare import Cutting, prepare_as_written
 from munjang.serve.schemas.tei import (
+    DecodeRequest,
     EmbedAllRequest,
     EmbedRequest,
     EmbedSparseRequest,
     MainRequest,
+    Prediction,
+    PredictRequest,
+    Rank,
     SimilarityInputs,
     SimilarityParameters,
+    SimpleToken,
     SparseValue,
     TeiInfo,
+    TeiRerankRequest,
     TeiSimilarityRequest,
+    TokenizeRequest,
 )
+from munjang.serve.scoring import predicted, scored_pairs
 from munjang.serve.service import THREADS
-from munjang.serve.tei_answer import computed
+from munjang.text.tokenizer import SHIELD
+from munjang.text.unicode import break_long_words, clean
+from munjang.wording import count
 
 
 async def embed(call: Call, body: EmbedRequest | MainRequest) -> Reply:
     """Return a list of vectors, also for one text."""
     assert not isinstance(body.inputs, SimilarityInputs)
-    vectors = await vectors_of(
-        call,
-        body.inputs,
-        field="inputs",
-        prompt_name=body.prompt_name,
-        side=_side(body.truncation_direction),
-        cut=body.truncate is not False,
-    )
+    vectors = await vectors_of(call, body.inputs, _cutting(body), field="inputs", prompt_name=body.prompt_name)
     return computed(call, shaped(call, vectors, dimensions=body.dimensions, normalize=body.normalize), listed(body.inputs))
 
 
@@ -42,12 +57,12 @@ async def embed_all(call: Call, body: EmbedAllRequest) -> Reply:
     """Return the vector of every token of every text."""
     texts = [body.inputs] if isinstance(body.inputs, str) else body.inputs
     check_texts(call, texts, field="inputs", limit=call.service.settings.limits.max_token_texts)
-    model = call.service.encoder
+    model = call.encoder
     if body.prompt_name is not None and body.prompt_name not in model.prompts:
         raise Refusal(422, "prompt_name: the model has no such prompt", field="prompt_name")
     prompt = model.prompts.get(body.prompt_name or "", "")
-    whole, cut = [prompt + text for text in texts], body.truncate is not False
-    prepared = await call.service.in_text_thread(lambda: prepare_as_written(model, whole, cut=cut))
+    whole, cutting = [prompt + text for text in texts], Cutting(allowed=body.truncate is not False)
+    prepared = await call.service.in_text_thread(lambda: prepare_as_written(model, whole, cutting))
     found = await call.service.in_thread(call.errand, lambda: [model.engine.layer_outputs(ids)[-1] for ids in prepared.ids])
     call.note(texts=len(texts), tokens=prepared.tokens, truncated=prepared.truncated)
     return computed(call, found, texts)
@@ -71,12 +86,65 @@ async def main(call: Call, body: MainRequest) -> Reply:
     return await embed(call, body)
 
 
+async def rerank(call: Call, body: TeiRerankRequest) -> Reply:
+    """Order texts by how well they answer a query."""
+    check_texts(call, body.texts, field="texts")
+    pairs = [(body.query, text) for text in body.texts]
+    scores = await scored_pairs(call, pairs, score="logits" if body.raw_scores else "sigmoid")
+    _refuse_cut(call, body.truncate)
+    order = sorted(range(len(scores)), key=lambda index: -scores[index])
+    ranks = [{"index": index, "score": scores[index], **({"text": body.texts[index]} if body.return_text else {})} for index in order]
+    return computed(call, ranks, (text for pair in pairs for text in pair))
+
+
+async def predict(call: Call, body: PredictRequest) -> Reply:
+    """Label a text or a pair, or a list of them."""
+    single = isinstance(body.inputs, str) or (bool(body.inputs) and isinstance(body.inputs[0], str))
+    given = [[body.inputs] if isinstance(body.inputs, str) else body.inputs] if single else body.inputs
+    groups: list[list[str]] = given  # type: ignore[assignment]
+    check_texts(call, groups, field="inputs")
+    wrong = next((number for number, group in enumerate(groups) if len(group) not in (1, 2)), None)
+    if wrong is not None:
+        raise Refusal(422, f"inputs: entry {wrong} has {count(len(groups[wrong]), 'text')}, expected one text or a pair", field="inputs")
+    rows = await predicted(call, groups, raw=body.raw_scores)
+    _refuse_cut(call, body.truncate)
+    return computed(call, rows[0] if single else rows, (text for group in groups for text in group))
+
+
+async def tokenize(call: Call, body: TokenizeRequest) -> Reply:
+    """Cut texts into tokens; start and stop count characters of the text in NFC."""
+    texts = [body.inputs] if isinstance(body.inputs, str) else body.inputs
+    check_texts(call, texts, field="inputs")
+    characters, most = sum(map(len, texts)), call.service.settings.limits.max_tokenized_characters
+    if characters > most:
+        raise Refusal(413, f"inputs hold {count(characters, 'character')}, the limit of this route is {most:,}", field="inputs")
+    model = call.encoder
+    if body.prompt_name is not None and body.prompt_name not in model.prompts:
+        raise Refusal(422, "prompt_name: the model has no such prompt", field="prompt_name")
+    prompt = model.prompts.get(body.prompt_name or "", "")
+    found = await call.service.in_text_thread(lambda: [_tokens(model, prompt + text, special=body.add_special_tokens) for text in texts])
+    call.note(texts=len(texts), tokens=sum(map(len, found)))
+    return Reply(found)
+
+
+async def decode(call: Call, body: DecodeRequest) -> Reply:
+    """Turn token ids back into texts."""
+    arrays: list[list[int]] = [body.ids] if body.ids and isinstance(body.ids[0], int) else body.ids  # type: ignore[assignment]
+    check_texts(call, arrays, field="ids")
+    highest = call.encoder.engine.vocabulary_size
+    if any(not 0 <= id < highest for array in arrays for id in array):
+        raise Refusal(422, f"ids: the model's ids are 0 to {highest - 1:,}", field="ids")
+    model = call.encoder
+    found = await call.service.in_text_thread(lambda: [_decoded(model, array, skip=body.skip_special_tokens) for array in arrays])
+    return Reply(found)
+
+
 async def info(call: Call, _body: None) -> Reply:
     """Say what is served, and the limits."""
     from munjang import __version__
 
     service, limits = call.service, call.service.settings.limits
-    model = service.encoder
+    model = call.encoder
     pooling = next((module.modes for module in model.folder.modules if isinstance(module, PoolingModule)), ("mean",))
     return Reply(
         {
@@ -96,7 +164,7 @@ async def info(call: Call, _body: None) -> Reply:
             "sha": None,
             "docker_label": None,
             "dimension": model.dimension,
-            "reranker": service.reranker.name if service.has_reranker else None,
+            "reranker": service.rerankers[0].name if service.rerankers else None,
         }
     )
 
@@ -106,43 +174,105 @@ async def health(_call: Call, _body: None) -> Reply:
     return Reply(b"", media="text/plain; charset=utf-8")
 
 
+def computed(call: Call, content: Any, read: Iterable[Sized]) -> Reply:
+    """Return the answer with `x-compute-type`, `x-compute-time`, `x-compute-characters`, `x-compute-tokens` and `x-total-time`.
+
+    Times are whole milliseconds since the request's head came in; both are the same, as in text-embeddings-inference. `read` are the texts
+    as often as the model read them; an array of token ids counts its ids. Tokens are those that were computed, without what was cut off.
+    """
+    milliseconds = str(int((time.perf_counter() - call.start) * 1000))
+    headers = {
+        "x-compute-type": "cpu",
+        "x-compute-time": milliseconds,
+        "x-compute-characters": str(sum(map(len, read))),
+        "x-compute-tokens": str(call.errand.tokens),
+        "x-total-time": milliseconds,
+    }
+    return Reply(content, headers=headers | call.truncation_headers())
+
+
 async def _similarity(call: Call, inputs: SimilarityInputs, parameters: SimilarityParameters) -> Reply:
     check_texts(call, inputs.sentences, field="sentences", limit=call.service.settings.limits.max_texts - 1)
     texts = [inputs.source_sentence, *inputs.sentences]
-    vectors = await vectors_of(
-        call,
-        texts,
-        field="inputs",
-        prompt_name=parameters.prompt_name,
-        side=_side(parameters.truncation_direction),
-        cut=parameters.truncate is not False,
-    )
+    vectors = await vectors_of(call, texts, _cutting(parameters), field="inputs", prompt_name=parameters.prompt_name)
     return computed(call, cosines(vectors[:1], vectors[1:])[0], texts)
 
 
-def _side(written: str) -> Side:
-    return "left" if written.lower() == "left" else "right"
+def _cutting(asked: EmbedRequest | MainRequest | SimilarityParameters) -> Cutting:
+    return Cutting("left" if asked.truncation_direction.lower() == "left" else "right", asked.truncate is not False)
+
+
+def _refuse_cut(call: Call, truncate: bool | None) -> None:
+    if truncate is False and call.seen.truncated:
+        limit = call.reranker.max_length
+        raise Refusal(422, f"text {call.seen.truncated[0]} and the query have more than {limit:,} tokens together, the model's limit")
+
+
+def _tokens(model: SentenceEncoder, text: str, *, special: bool) -> list[dict[str, Any]]:
+    seen = model.tokenizer.encode_with_offsets(text)
+    characters = break_long_words(clean(text))
+    found = []
+    for id, token, (start, stop), is_special in zip(seen.ids, seen.tokens, seen.offsets, seen.special_mask, strict=True):
+        if is_special and special:
+            found.append({"id": id, "text": token, "special": True, "start": None, "stop": None})
+        elif not is_special:
+            found.append({"id": id, "text": characters[start:stop], "special": False, "start": start, "stop": stop})
+    return found
+
+
+def _decoded(model: SentenceEncoder, ids: Sequence[int], *, skip: bool) -> str:
+    """Let the tokenizer's own decoder join the tokens; special tokens come back under their names."""
+    tokenizer = model.tokenizer
+    kept = [id for id in ids if not (skip and id in tokenizer.special_ids)]
+    text: str = tokenizer._inner.decode(kept, skip_special_tokens=False)
+    return text.replace(SHIELD, "")
+
+
+def _is_infinitys(value: Any) -> bool:
+    return isinstance(value, dict) and "documents" in value and "texts" not in value
 
 
 _VECTORS = list[list[float]]
 
 OPERATIONS = (
-    Operation("POST", "/embed", "tei", "Texts to vectors.", embed, EmbedRequest, _VECTORS, computes=True),
+    Operation("POST", "/embed", "tei", "Encode texts.", embed, EmbedRequest, _VECTORS, computes=True),
     Operation("POST", "/embed_all", "tei", "The vectors of all tokens.", embed_all, EmbedAllRequest, list[_VECTORS], computes=True),
     Operation(
         "POST",
         "/embed_sparse",
         "tei",
-        "Sparse vectors; refused with 424, for no model here has them.",
+        "Sparse vectors; always 424, since no model here has them.",
         embed_sparse,
         EmbedSparseRequest,
         list[list[SparseValue]],
     ),
     Operation("POST", "/similarity", "tei", "One sentence against many.", similarity, TeiSimilarityRequest, list[float], computes=True),
     Operation("POST", "/", "tei", "What Hugging Face's clients call.", main, MainRequest, _VECTORS | list[float], computes=True),
-    *tei_scores.OPERATIONS,
-    *tei_tokens.OPERATIONS,
-    Operation("GET", "/info", "tei", "What is served, and the limits.", info, None, TeiInfo),
+    Operation(
+        "POST",
+        "/rerank",
+        "tei",
+        "Rank texts for a query; a body with documents is infinity's.",
+        rerank,
+        TeiRerankRequest,
+        list[Rank],
+        computes=True,
+        other=cohere.INFINITY_RERANK,
+        is_others=_is_infinitys,
+    ),
+    Operation(
+        "POST",
+        "/predict",
+        "tei",
+        "Label texts or pairs.",
+        predict,
+        PredictRequest,
+        list[Prediction] | list[list[Prediction]],
+        computes=True,
+    ),
+    Operation("POST", "/tokenize", "tei", "Tokenize texts.", tokenize, TokenizeRequest, list[list[SimpleToken]]),
+    Operation("POST", "/decode", "tei", "Decode token ids.", decode, DecodeRequest, list[str]),
+    Operation("GET", "/info", "tei", "The served model and the limits.", info, None, TeiInfo),
     Operation("GET", "/health", "tei", "Whether the server is up.", health, open=True),
     Operation("GET", "/ping", "tei", "Whether the server is up.", health, open=True),
 )

@@ -8,15 +8,101 @@ spaces, always become pairs. An index must be asked with the analyser that made 
 from __future__ import annotations
 
 import re
+import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import Literal, TypeAlias, cast, get_args
+from itertools import islice
+from typing import Any, Literal, TypeAlias, cast, get_args
 
-from munjang.errors import MissingExtra, UsageError, shown
-from munjang.text.kiwi import MAX_CHARACTERS, kiwi_tokens
+from munjang.errors import MissingExtra, UsageError, quote
+from munjang.limits import usable_cores
 from munjang.text.unicode import clean
+
+MAX_CHARACTERS = 20_000
+"""Characters that are given to Kiwi at once; a longer text is analysed in pieces."""
+
+MAX_INSTANCES = 4
+"""Sets of user words for which Kiwi stays loaded; each takes about as much memory as the first."""
+
+_BLOCK = 256  # texts that are given to Kiwi's threads at once
+_lock = threading.Lock()
+
+
+def kiwi_is_installed() -> bool:
+    """Return whether the extra `korean` is there."""
+    return find_spec("kiwipiepy") is not None
+
+
+def tag_with_kiwi(text: str, *, user_words: tuple[str, ...] = ()) -> list[tuple[int, Any]]:
+    """Return each token of a cleaned text with the offset of the piece it stands in; its place is offset + token.start."""
+    found: list[tuple[int, Any]] = []
+    for offset, piece in pieces(text):
+        with _lock:  # one analysis at a time; Kiwi's own threads are for lists of texts
+            tokens = _load_kiwi(user_words).tokenize(piece)
+        found += [(offset, token) for token in tokens]
+    return found
+
+
+def tag_each_with_kiwi(texts: Iterable[str], *, user_words: tuple[str, ...] = ()) -> Iterator[list[tuple[int, Any]]]:
+    """Yield the tokens of each cleaned text, as `tag_with_kiwi` does, analysed in blocks on all cores."""
+    waiting = iter(texts)
+    while block := list(islice(waiting, _BLOCK)):
+        cut = [list(pieces(text)) for text in block]
+        with _lock:
+            answers = iter(list(_load_kiwi(user_words).tokenize([piece for parts in cut for _, piece in parts])))
+        for parts in cut:
+            yield [(offset, token) for offset, _ in parts for token in next(answers)]
+
+
+def split_sentences_with_kiwi(text: str, *, user_words: tuple[str, ...] = ()) -> list[tuple[int, int]]:
+    """Return where each sentence of a cleaned text starts and ends."""
+    places = []
+    for offset, piece in pieces(text):
+        with _lock:
+            found = _load_kiwi(user_words).split_into_sents(piece)
+        places += [(offset + sentence.start, offset + sentence.end) for sentence in found]
+    return places
+
+
+def pieces(text: str, *, longest: int = MAX_CHARACTERS) -> Iterator[tuple[int, str]]:
+    """Yield a text in pieces with their offsets, cut at white space where there is some.
+
+    >>> list(pieces("ab cd ef", longest=4))
+    [(0, 'ab '), (3, 'cd '), (6, 'ef')]
+    """
+    start = 0
+    while len(text) - start > longest:
+        spaces = (at for at in range(start + longest, start, -1) if text[at - 1].isspace())
+        end = next(spaces, start + longest)
+        yield start, text[start:end]
+        start = end
+    if start < len(text):
+        yield start, text[start:]
+
+
+def check_user_words(words: Iterable[str]) -> tuple[str, ...]:
+    """Return the words sorted and once each; refuse what cannot be a word."""
+    kept = sorted({" ".join(word.split()) for word in words})
+    wrong = next((word for word in kept if not word or len(word) > 100), None)
+    if wrong is not None:
+        raise UsageError(f"user word {quote(wrong)} has {len(wrong)} characters, expected 1 to 100")
+    return tuple(kept)
+
+
+@lru_cache(maxsize=MAX_INSTANCES)
+def _load_kiwi(user_words: tuple[str, ...]) -> Any:
+    if not kiwi_is_installed():
+        raise MissingExtra("splitting Korean into morphemes", "korean")
+    from kiwipiepy import Kiwi
+
+    # Without its list of names of several words: 200 MB less, twice as fast to load, and a search for one word of a name finds it.
+    kiwi = Kiwi(num_workers=usable_cores(), load_multi_dict=False)
+    for word in user_words:
+        kiwi.add_user_word(word, "NNP", 10.0)
+    return kiwi
+
 
 Analyser: TypeAlias = Literal["kiwi", "bigrams"]
 
@@ -47,7 +133,7 @@ def tagged_morphemes(text: str, *, analyser: Analyser | None = None) -> list[tup
     [('it', ''), ('is', ''), ('눈이', '')]
     """
     text = clean(text)
-    split = split_by(analyser or best_analyser(noted=has_hangul(text)))
+    split = split_by(analyser or choose_analyser(noted=has_hangul(text)))
     return [word for start in range(0, len(text), MAX_CHARACTERS) for word in split(text[start : start + MAX_CHARACTERS])]
 
 
@@ -58,46 +144,46 @@ def has_hangul(text: str) -> bool:
 
 def note_missing_kiwi() -> None:
     """Say once that Korean is split by rules because Kiwi is not installed."""
-    _note()
+    _warn_once()
 
 
-def best_analyser(*, noted: bool = False) -> Analyser:
+def choose_analyser(*, noted: bool = False) -> Analyser:
     """Return "kiwi" if it is installed, otherwise "bigrams", with a note if wanted."""
     if find_spec("kiwipiepy") is not None:
         return "kiwi"
     if noted:
-        _note()
+        _warn_once()
     return "bigrams"
 
 
 def split_by(analyser: str) -> Callable[[str], list[tuple[str, str]]]:
     """Return the function of an analyser; refuse one that is unknown or not installed."""
     if analyser not in get_args(Analyser):
-        raise UsageError(f"the analyser {shown(analyser)} is unknown, expected one of {', '.join(get_args(Analyser))}")
+        raise UsageError(f"the analyser {quote(analyser)} is unknown, expected one of {', '.join(get_args(Analyser))}")
     if analyser == "bigrams":
-        return _plain
+        return _split_plainly
     if find_spec("kiwipiepy") is None:
         raise MissingExtra("splitting Korean into morphemes", "korean")
-    return _by_kiwi
+    return _split_by_kiwi
 
 
-def _plain(text: str) -> list[tuple[str, str]]:
+def _split_plainly(text: str) -> list[tuple[str, str]]:
     runs = _RUNS.findall(text.casefold())
-    return [(word, "") for run in runs for word in (_pairs(run) if _PAIRED.match(run) else [run])]
+    return [(word, "") for run in runs for word in (_make_bigrams(run) if _PAIRED.match(run) else [run])]
 
 
-def _pairs(run: str) -> list[str]:
+def _make_bigrams(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
-def _by_kiwi(text: str) -> list[tuple[str, str]]:
+def _split_by_kiwi(text: str) -> list[tuple[str, str]]:
     if not has_hangul(text):
-        return _plain(text)
-    kept = [(cast(str, token.form), cast(str, token.tag)) for _, token in kiwi_tokens(text) if token.tag.startswith(_MEANINGFUL)]
-    return [word for form, tag in kept for word in ([(form, tag)] if _KOREAN.match(form) else _plain(form))]
+        return _split_plainly(text)
+    kept = [(cast("str", token.form), cast("str", token.tag)) for _, token in tag_with_kiwi(text) if token.tag.startswith(_MEANINGFUL)]
+    return [word for form, tag in kept for word in ([(form, tag)] if _KOREAN.match(form) else _split_plainly(form))]
 
 
 @lru_cache(maxsize=1)
-def _note() -> None:
+def _warn_once() -> None:
     message = "Korean is split by plain rules and pairs of characters: Kiwi is not installed (pip install 'munjang[korean]')"
     warnings.warn(message, KoreanNote, stacklevel=4)

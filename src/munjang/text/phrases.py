@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from munjang.text.stopwords import is_stop_word
-from munjang.text.tagging import Morpheme, Tagger, tagger
+from munjang.text.tagging import Morpheme, Tagger, choose_tagger
 from munjang.text.unicode import clean
 
 NOUNS = frozenset(("NNG", "NNP", "SL", "SH", "W_HASHTAG"))
@@ -44,23 +44,23 @@ class NounPart(NamedTuple):
     stands_alone: bool
 
 
-def noun_runs(texts: Iterable[str], *, by: Tagger | None = None) -> Iterator[list[list[NounPart]]]:
+def find_noun_runs(texts: Iterable[str], *, by: Tagger | None = None) -> Iterator[list[list[NounPart]]]:
     """Yield the nouns of each text in runs: nouns and suffixes that touch, as in a compound, are one run; a prefix is part of its noun.
 
     Foreign words count and are runs of their own; stop words and suffixes that make no other noun (들, 적, 상, 별) end a run.
 
-    >>> from munjang.text.tagging import tagger
-    >>> [part.text for run in next(noun_runs(["The rain of Seoul"], by=tagger("plain"))) for part in run]
+    >>> from munjang.text.tagging import choose_tagger
+    >>> [part.text for run in next(find_noun_runs(["The rain of Seoul"], by=choose_tagger("plain"))) for part in run]
     ['rain', 'Seoul']
     """
-    chosen = by or tagger()
+    chosen = by or choose_tagger()
     kept = list(texts)
     for text, morphemes in zip(map(clean, kept), chosen.tag(kept), strict=True):
         runs: list[list[NounPart]] = []
         end = -1  # where the run that may go on ends
         for place, morpheme in enumerate(morphemes):
-            part = _noun_part(text, morphemes, place)
-            touches = morpheme.tag in _COMPOUND and morpheme.start - _prefix(morphemes, place) == end
+            part = _take_noun_part(text, morphemes, place)
+            touches = morpheme.tag in _COMPOUND and morpheme.start - _take_prefix(morphemes, place) == end
             if part is None or (touches and morpheme.tag != "XSN" and part.text in _PARTICLES):
                 end = end if morpheme.tag == "XPN" else -1
             elif touches:
@@ -72,20 +72,20 @@ def noun_runs(texts: Iterable[str], *, by: Tagger | None = None) -> Iterator[lis
         yield runs
 
 
-def noun_phrases(texts: Iterable[str], *, words: tuple[int, int] = (1, 3), by: Tagger | None = None) -> Iterator[list[Span]]:
+def find_noun_phrases(texts: Iterable[str], *, words: tuple[int, int] = (1, 3), by: Tagger | None = None) -> Iterator[list[Span]]:
     """Yield the noun phrases of each text that have `words` (least, most) words, in the order of their places, shorter first.
 
-    >>> from munjang.text.tagging import tagger
-    >>> found = next(noun_phrases(["The heavy rain of Seoul"], words=(1, 2), by=tagger("plain")))
+    >>> from munjang.text.tagging import choose_tagger
+    >>> found = next(find_noun_phrases(["The heavy rain of Seoul"], words=(1, 2), by=choose_tagger("plain")))
     >>> [span.text for span in found]
     ['heavy', 'heavy rain', 'rain', 'Seoul']
     """
-    chosen = by or tagger()
+    chosen = by or choose_tagger()
     kept = list(texts)
     for text, morphemes in zip(map(clean, kept), chosen.tag(kept), strict=True):
         adjectival = {m.end for m in morphemes if m.tag == "XSN" and m.form == "적"}  # 경제적 needs a noun behind it
-        parts = (run[i : i + n] for run in _runs(text, morphemes) for i in range(len(run)) for n in _sizes(run, i, words))
-        yield [_joined(text, part) for part in parts if part[-1].end not in adjectival]
+        parts = (run[i : i + n] for run in _find_runs(text, morphemes) for i in range(len(run)) for n in _list_sizes(run, i, words))
+        yield [_join(text, part) for part in parts if part[-1].end not in adjectival]
 
 
 def end_in_nouns(phrases: Sequence[str], *, by: Tagger | None = None) -> list[bool]:
@@ -93,48 +93,48 @@ def end_in_nouns(phrases: Sequence[str], *, by: Tagger | None = None) -> list[bo
 
     In its text an analyser can take a particle for a part of a name (문화재가); by itself it rarely makes the same mistake.
     """
-    tagged = (by or tagger()).tag(phrases)
+    tagged = (by or choose_tagger()).tag(phrases)
     return [bool(morphemes) and not morphemes[-1].tag.startswith(("J", "E")) for morphemes in tagged]
 
 
-def sentences(text: str, *, by: Tagger | None = None) -> list[Span]:
+def split_sentences(text: str, *, by: Tagger | None = None) -> list[Span]:
     """Return the sentences of a text, without the white space between them.
 
-    >>> from munjang.text.tagging import tagger
-    >>> [span.text for span in sentences("It rains. I stay.", by=tagger("plain"))]
+    >>> from munjang.text.tagging import choose_tagger
+    >>> [span.text for span in split_sentences("It rains. I stay.", by=choose_tagger("plain"))]
     ['It rains.', 'I stay.']
     """
-    places = (by or tagger()).sentences(text)
+    places = (by or choose_tagger()).sentences(text)
     cleaned = clean(text)
     return [Span(cleaned[start:end], start, end) for start, end in places]
 
 
-def _noun_part(text: str, morphemes: Sequence[Morpheme], place: int) -> NounPart | None:
+def _take_noun_part(text: str, morphemes: Sequence[Morpheme], place: int) -> NounPart | None:
     """Return the noun at a place, with the prefix before it, or the suffix; None for all else."""
     morpheme = morphemes[place]
     if morpheme.end <= morpheme.start:  # a form that is not written as such has no place of its own
         return None
     if morpheme.tag == "XSN":
         return None if morpheme.form in _LOOSE_SUFFIXES else NounPart(text[morpheme.start : morpheme.end], stands_alone=False)
-    written = text[morpheme.start - _prefix(morphemes, place) : morpheme.end]
+    written = text[morpheme.start - _take_prefix(morphemes, place) : morpheme.end]
     return NounPart(written, stands_alone=True) if morpheme.tag in NOUNS and _is_word(written) else None
 
 
-def _prefix(morphemes: Sequence[Morpheme], place: int) -> int:
+def _take_prefix(morphemes: Sequence[Morpheme], place: int) -> int:
     """Return how many characters the prefix right before a noun has."""
     before = morphemes[place - 1] if place else None
     is_prefix = before is not None and before.tag == "XPN" and before.end == morphemes[place].start and morphemes[place].tag in _COMPOUND
     return before.end - before.start if before is not None and is_prefix else 0
 
 
-def _sizes(run: Sequence[Span], start: int, words: tuple[int, int]) -> range:
+def _list_sizes(run: Sequence[Span], start: int, words: tuple[int, int]) -> range:
     return range(words[0], min(words[1], len(run) - start) + 1)
 
 
-def _runs(text: str, morphemes: Sequence[Morpheme]) -> Iterator[list[Span]]:
+def _find_runs(text: str, morphemes: Sequence[Morpheme]) -> Iterator[list[Span]]:
     """Yield runs of words between which there is nothing but a space."""
     run: list[Span] = []
-    for word in _words(text, morphemes):
+    for word in _find_words(text, morphemes):
         between = text[run[-1].end : word.start] if run else ""
         if run and (between.strip(" \u00a0\u3000") or not between):
             yield run
@@ -148,20 +148,20 @@ def _runs(text: str, morphemes: Sequence[Morpheme]) -> Iterator[list[Span]]:
         yield run
 
 
-def _words(text: str, morphemes: Sequence[Morpheme]) -> Iterator[Span]:
+def _find_words(text: str, morphemes: Sequence[Morpheme]) -> Iterator[Span]:
     """Yield the nominal words of a text, whole up to what hangs on them."""
     at = 0
     while at < len(morphemes):
         stop = at
         while stop < len(morphemes) and morphemes[stop].tag in INSIDE and (stop == at or _touch(morphemes, stop - 1)):
             stop += 1
-        word = _trimmed(morphemes[at:stop])
+        word = _trim(morphemes[at:stop])
         if word and _stands_alone(morphemes, at, stop):
-            yield _span(text, word)
+            yield _make_span(text, word)
         at = max(stop, at + 1)
 
 
-def _trimmed(word: Sequence[Morpheme]) -> Sequence[Morpheme]:
+def _trim(word: Sequence[Morpheme]) -> Sequence[Morpheme]:
     """Take hyphens off both ends and prefixes off the end; nothing is left of a word without a noun."""
     start, stop = 0, len(word)
     while start < stop and word[start].tag in ("SO", "XSN"):
@@ -188,10 +188,10 @@ def _is_word(word: str) -> bool:
     return len(word) <= MAX_WORD_CHARACTERS and not is_stop_word(word) and not (len(word) == 1 and word.isascii())
 
 
-def _span(text: str, morphemes: Sequence[Morpheme]) -> Span:
+def _make_span(text: str, morphemes: Sequence[Morpheme]) -> Span:
     start, end = morphemes[0].start, morphemes[-1].end
     return Span(text[start:end], start, end)
 
 
-def _joined(text: str, words: Sequence[Span]) -> Span:
+def _join(text: str, words: Sequence[Span]) -> Span:
     return Span(text[words[0].start : words[-1].end], words[0].start, words[-1].end)

@@ -14,27 +14,27 @@ from typing import Any
 
 from munjang.errors import InputError
 from munjang.limits import Limits
-from munjang.text.rows import ByteStream, Layout, Reject, Row, place
+from munjang.text.records import ByteStream, Reject, Row, TableLayout, describe_place
 
 _CHUNK = 2**18
 _DECODER = json.JSONDecoder()
 
 
-def jsonl_rows(lines: Iterator[tuple[int, str]], *, source: str, reject: Reject) -> Iterator[Row]:
+def read_jsonl_rows(lines: Iterator[tuple[int, str]], *, source: str, limits: Limits, reject: Reject) -> Iterator[Row]:
     """Yield a row for each line that is not blank."""
     for number, line in lines:
         if not line.strip():
             continue
-        where = place(source, number)
+        where = describe_place(source, number)
         try:
-            row = Row(source, number, _values(_loaded(line, where), where))
+            row = Row(source, number, _read_values(_load(line, where), where, limits))
         except InputError as error:
             reject(number, error)
             continue
         yield row
 
 
-def _loaded(line: str, where: str) -> Any:
+def _load(line: str, where: str) -> Any:
     try:
         return json.loads(line)
     except RecursionError as error:
@@ -45,36 +45,42 @@ def _loaded(line: str, where: str) -> Any:
         raise InputError(f"{where}: not JSON: {error}") from error
 
 
-def _values(value: Any, where: str) -> dict[str, Any]:
+def _read_values(value: Any, where: str, limits: Limits) -> dict[str, Any]:
     if isinstance(value, dict):
+        if len(value) > limits.max_columns:
+            raise InputError(f"{where}: {len(value):,} keys, the limit is {limits.max_columns:,}")
         return value
     if isinstance(value, str):
         return {"text": value}
     raise InputError(f"{where}: a JSON {type(value).__name__}, expected an object or a string")
 
 
-def json_rows(stream: ByteStream, layout: Layout, *, source: str, limits: Limits, reject: Reject) -> Iterator[Row]:
+def read_json_rows(stream: ByteStream, layout: TableLayout, *, source: str, limits: Limits, reject: Reject) -> Iterator[Row]:
     """Yield a row for each element of one JSON list; a row's line is the line on which the element starts."""
     text = _Text(stream, layout.encoding, source, limits)
     if text.peek() != "[":
-        raise InputError(f"{source}: starts with {text.peek()!r}, expected a JSON list of objects\n  one object a line is the format jsonl")
+        raise InputError(
+            f"{source}: starts with {text.peek()!r}, expected a JSON list of objects\n  for one object per line, use the format jsonl"
+        )
     text.take(1)
     if text.peek() == "]":
         return
     while True:
         text.peek()
         line = text.line
-        where = place(source, line)
+        where = describe_place(source, line)
         value = text.element(where)
         try:
-            row = Row(source, line, _values(value, where))
+            row = Row(source, line, _read_values(value, where, limits))
         except InputError as error:
             reject(line, error)
         else:
             yield row
         mark = text.peek()
         if mark not in (",", "]"):
-            raise InputError(f"{place(source, text.line)}: found {mark!r} after an element, expected a comma or the end of the list")
+            raise InputError(
+                f"{describe_place(source, text.line)}: found {mark!r} after an element, expected a comma or the end of the list"
+            )
         text.take(1)
         if mark == "]":
             return
@@ -118,7 +124,8 @@ class _Text:
             except ValueError as error:
                 self._read_on(where, error)
                 continue
-            if end == len(self._held) and self._read(_CHUNK):
+            size = end - self._at
+            if end == len(self._held) and size <= self._limits.max_line_bytes and self._read(max(_CHUNK, size)):
                 continue  # a number may go on in the next chunk
             self.take(end - self._at)
             return value
@@ -141,7 +148,7 @@ class _Text:
             more = self._decoder.decode(data, final=self._ended)
         except UnicodeDecodeError as error:
             line = self.line + self._held.count("\n", self._at)
-            raise InputError(f"{place(self._source, line)} or after: not {self._decoder_name(error)}") from error
+            raise InputError(f"{describe_place(self._source, line)} or after: not {self._decoder_name(error)}") from error
         self._held = self._held[self._at :] + more
         self._at = 0
         return bool(more) or not self._ended

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from munjang.errors import InputError, UsageError
 from munjang.limits import Limits
-from munjang.text.rows import ByteStream, Layout, Reject, Row, place
+from munjang.text.records import ByteStream, Reject, Row, TableLayout, describe_place
 
 _CHUNK = 2**20
 
@@ -51,7 +51,7 @@ def check_encoding(encoding: str) -> None:
         raise UsageError(f"encoding {encoding!r} has no one-byte line ends\n  convert the file to UTF-8 first")
 
 
-def decoded_lines(stream: ByteStream, layout: Layout, *, source: str, limits: Limits, reject: Reject) -> Iterator[tuple[int, str]]:
+def decode_lines(stream: ByteStream, layout: TableLayout, *, source: str, limits: Limits, reject: Reject) -> Iterator[tuple[int, str]]:
     """Yield (line number, text) for each line that can be read."""
     encoding = layout.encoding.lower().removesuffix("-sig")
     number = 0
@@ -61,7 +61,9 @@ def decoded_lines(stream: ByteStream, layout: Layout, *, source: str, limits: Li
             data = data.removeprefix(b"\xef\xbb\xbf") if encoding in ("utf-8", "utf8") else data
             refuse_utf16(data, source)
         if len(data) > limits.max_line_bytes and not data.endswith(b"\n"):
-            reject(number, InputError(f"{place(source, number)}: longer than {limits.max_line_bytes:,} bytes, the limit for one line"))
+            reject(
+                number, InputError(f"{describe_place(source, number)}: longer than {limits.max_line_bytes:,} bytes, the limit for one line")
+            )
             _skip_line(stream)
             continue
         try:
@@ -69,7 +71,8 @@ def decoded_lines(stream: ByteStream, layout: Layout, *, source: str, limits: Li
         except UnicodeDecodeError as error:
             found = f"byte {error.start + 1} of the line (0x{data[error.start]:02x}) is not {encoding}"
             reject(
-                number, InputError(f"{place(source, number)}: {found}\n  name the file's encoding, such as cp949, or convert it to UTF-8")
+                number,
+                InputError(f"{describe_place(source, number)}: {found}\n  name the file's encoding, such as cp949, or convert it to UTF-8"),
             )
 
 
@@ -84,6 +87,6 @@ def _skip_line(stream: ByteStream) -> None:
         pass
 
 
-def text_rows(lines: Iterator[tuple[int, str]], *, source: str) -> Iterator[Row]:
+def read_text_rows(lines: Iterator[tuple[int, str]], *, source: str) -> Iterator[Row]:
     """Yield one row for each line that is not blank, with the only column "text"."""
     return (Row(source, number, {"text": line}) for number, line in lines if line.strip())

@@ -10,15 +10,53 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import get_args
 
-from munjang.errors import InputError, UsageError
+from munjang.errors import InputError, MissingExtra, UsageError
 from munjang.limits import LIMITS, Limits
-from munjang.text.column_choice import OnGuess, warn_of_guess
-from munjang.text.read_csv import csv_rows
-from munjang.text.read_json import json_rows, jsonl_rows
-from munjang.text.read_lines import check_encoding, decoded_lines, open_input, text_rows
-from munjang.text.read_parquet import parquet_rows
-from munjang.text.records import Record, records
-from munjang.text.rows import BadLines, ByteStream, Format, Layout, Reject, Row, place
+from munjang.text.read_csv import read_csv_rows
+from munjang.text.read_json import read_json_rows, read_jsonl_rows
+from munjang.text.read_lines import check_encoding, decode_lines, open_input, read_text_rows
+from munjang.text.records import (
+    BadLines,
+    ByteStream,
+    Format,
+    OnGuess,
+    Record,
+    Reject,
+    Row,
+    TableLayout,
+    describe_missing_column,
+    describe_place,
+    make_records,
+    warn_of_guess,
+)
+
+_BATCH = 1_024
+
+
+def read_parquet_rows(path: Path, columns: tuple[str, ...] | None, *, source: str, limits: Limits) -> Iterator[Row]:
+    """Yield a row for each row of the file, with the chosen columns or all of them; a row's line is its number from 1."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtra("reading Parquet", "parquet") from error
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            present = set(names)
+            for column in columns or ():
+                if column not in present:
+                    raise describe_missing_column(column, dict.fromkeys(names), where=source)
+            if len(columns or names) > limits.max_columns:
+                raise InputError(f"{source}: {len(names):,} columns, the limit is {limits.max_columns:,}")
+            number = 0
+            for batch in file.iter_batches(batch_size=_BATCH, columns=list(columns) if columns else None):
+                for values in batch.to_pylist():
+                    number += 1
+                    yield Row(source, number, values)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise InputError(f"{source}: not a whole Parquet file ({error})") from error
+
 
 _SUFFIXES: dict[str, Format] = {
     ".txt": "txt",
@@ -63,12 +101,12 @@ def read_rows(
     check_encoding(encoding)
     is_stdin = str(path) == "-"
     source = "stdin" if is_stdin else Path(path).name
-    chosen = format or ("txt" if is_stdin else format_of(Path(path)))
+    chosen = format or ("txt" if is_stdin else find_format(Path(path)))
     if chosen not in get_args(Format):
         raise UsageError(f"format {chosen!r}: unknown, expected one of {', '.join(get_args(Format))}")
     if delimiter == "" or delimiter == '"':
         raise UsageError(f"delimiter {delimiter!r}: expected a character such as a comma or a tab")
-    layout = Layout(
+    layout = TableLayout(
         format=chosen,
         quoting=chosen == "csv" if quoting is None else quoting,
         header=False if header is None and columns is not None else header,
@@ -76,7 +114,7 @@ def read_rows(
         columns=None if columns is None else tuple(columns),
         encoding=encoding,
     )
-    return _rows(None if is_stdin else Path(path), layout, source, bad, limits, stdin)
+    return _open_rows(None if is_stdin else Path(path), layout, source, bad, limits, stdin)
 
 
 def read_texts(
@@ -112,13 +150,13 @@ def read_texts(
         limits=limits,
         stdin=stdin,
     )
-    return records(rows, text_column=text_column, id_column=id_column, bad=bad, on_guess=on_guess)
+    return make_records(rows, text_column=text_column, id_column=id_column, bad=bad, on_guess=on_guess)
 
 
-def format_of(path: Path) -> Format:
+def find_format(path: Path) -> Format:
     """Return the format a file's suffix stands for, a .gz after it aside.
 
-    >>> format_of(Path("news.CSV.gz"))
+    >>> find_format(Path("news.CSV.gz"))
     'csv'
     """
     inner = Path(path.stem) if path.suffix.lower() == ".gz" else path
@@ -130,30 +168,36 @@ def format_of(path: Path) -> Format:
     return known
 
 
-def _rejecting(source: str, bad: BadLines | None) -> Reject:
+def _reject_bad(source: str, bad: BadLines | None) -> Reject:
     def reject(line: int, error: InputError) -> None:
         if bad is None:
             raise error
-        bad.add(place(source, line), error)
+        bad.add(describe_place(source, line), error)
 
     return reject
 
 
-def _rows(path: Path | None, layout: Layout, source: str, bad: BadLines | None, limits: Limits, stdin: ByteStream | None) -> Iterator[Row]:
-    reject = _rejecting(source, bad)
+def _open_rows(
+    path: Path | None, layout: TableLayout, source: str, bad: BadLines | None, limits: Limits, stdin: ByteStream | None
+) -> Iterator[Row]:
+    reject = _reject_bad(source, bad)
     if layout.format == "parquet":
         if path is None or path.suffix.lower() == ".gz":
             raise UsageError(f"{source}: Parquet is read from a plain file only\n  unpack it first")
-        yield from parquet_rows(path, layout.columns, source=source)
+        yield from read_parquet_rows(path, layout.columns, source=source, limits=limits)
         return
     with open_input(path, stdin=stdin, source=source) as stream:
         if layout.format == "json":
-            yield from json_rows(stream, layout, source=source, limits=limits, reject=reject)
+            yield from read_json_rows(stream, layout, source=source, limits=limits, reject=reject)
             return
-        lines = decoded_lines(stream, layout, source=source, limits=limits, reject=reject)
-        if layout.format == "txt":
-            yield from text_rows(lines, source=source)
-        elif layout.format == "jsonl":
-            yield from jsonl_rows(lines, source=source, reject=reject)
-        else:
-            yield from csv_rows(lines, layout, source=source, limits=limits, reject=reject)
+        yield from read_line_rows(stream, layout, source=source, limits=limits, reject=reject)
+
+
+def read_line_rows(stream: ByteStream, layout: TableLayout, *, source: str, limits: Limits = LIMITS, reject: Reject) -> Iterator[Row]:
+    """Return the rows of a stream whose format has one row a line, or almost: txt, JSON Lines, CSV, TSV."""
+    lines = decode_lines(stream, layout, source=source, limits=limits, reject=reject)
+    if layout.format == "txt":
+        return read_text_rows(lines, source=source)
+    if layout.format == "jsonl":
+        return read_jsonl_rows(lines, source=source, limits=limits, reject=reject)
+    return read_csv_rows(lines, layout, source=source, limits=limits, reject=reject)

@@ -6,6 +6,33 @@ endings are no words to begin with and stand in no list.
 
 from __future__ import annotations
 
+import re
+import threading
+from functools import lru_cache
+from typing import cast
+
+_LATIN = re.compile(r"[a-z]+")
+_LONGEST = 40
+"""Letters of a word; what is longer is no word that anybody bends."""
+_own = threading.local()
+
+
+@lru_cache(maxsize=2**16)
+def stem(word: str) -> str:
+    """Return the stem of a word in lower case.
+
+    >>> [stem(word) for word in ("raining", "rains", "libraries", "bert4", "달리")]
+    ['rain', 'rain', 'librari', 'bert4', '달리']
+    """
+    if len(word) > _LONGEST or not _LATIN.fullmatch(word):
+        return word
+    if not hasattr(_own, "stemmer"):  # a stemmer is for one thread at a time
+        from snowballstemmer.english_stemmer import EnglishStemmer
+
+        _own.stemmer = EnglishStemmer()
+    return cast("str", _own.stemmer.stemWord(word))
+
+
 ENGLISH = frozenset(
     """
     a about above after again against all almost also although always am among an and another any anyone anything are aren around as at

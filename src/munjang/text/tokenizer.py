@@ -8,7 +8,7 @@ here: batches pad, and the model decides about long texts. One tokenizer may be 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,10 +16,127 @@ import tokenizers
 
 from munjang.errors import FolderError, TextError
 from munjang.limits import LIMITS, Limits
-from munjang.text.pair import learn_pair_frame, shortened_pair
-from munjang.text.shield import SHIELD, shielded_tokenizer, special_ids_of, unshielded
 from munjang.text.tokenizer_files import TokenizerFiles, read_tokenizer_files
 from munjang.text.unicode import break_long_words, clean
+
+
+class PairFrame(NamedTuple):
+    """The special ids around and between two texts, and each part's segment number."""
+
+    before: list[int]
+    between: list[int]
+    after: list[int]
+    types: tuple[list[int], int, list[int], int, list[int]]
+    """Before, the first text's, between, the second text's, after."""
+
+    @property
+    def special_count(self) -> int:
+        """How many tokens are added to a pair."""
+        return len(self.before) + len(self.between) + len(self.after)
+
+    @property
+    def tells_texts_apart(self) -> bool:
+        """Whether the second text has a segment number of its own."""
+        return self.types[3] != self.types[1]
+
+    def wrap(self, first: Sequence[int], second: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Put the special tokens around and between ids; return all ids and their segment numbers."""
+        before, one, between, two, after = self.types
+        ids = [*self.before, *first, *self.between, *second, *self.after]
+        return ids, [*before, *[one] * len(first), *between, *[two] * len(second), *after]
+
+
+def learn_pair_frame(tokenizer: tokenizers.Tokenizer, where: str) -> PairFrame:
+    """Learn from one pair of texts what the tokenizer puts around a pair."""
+    pair = tokenizer.encode("a", "a")
+    owners = pair.sequence_ids
+    if 0 not in owners or 1 not in owners:
+        raise FolderError(f"{where}: the letter a has no token, so the special tokens around a text cannot be learnt")
+    first, second = owners.index(0), owners.index(1)
+    first_end, second_end = first + owners.count(0), second + owners.count(1)
+    ids, types = pair.ids, pair.type_ids
+    around = (types[:first], types[first], types[first_end:second], types[second], types[second_end:])
+    return PairFrame(ids[:first], ids[first_end:second], ids[second_end:], around)
+
+
+def shorten_pair(first: list[int], second: list[int], room: int | None) -> tuple[list[int], list[int]]:
+    """Cut the longer text first, then both alike, until both fit."""
+    if room is None or len(first) + len(second) <= room:
+        return first, second
+    short, long = sorted((len(first), len(second)))
+    long = max(short, room - short) if short <= room else short
+    if short + long > room:
+        short, long = room // 2, room - room // 2
+    keep_first, keep_second = (long, short) if len(first) > len(second) else (short, long)
+    return first[:keep_first], second[:keep_second]
+
+
+SHIELD = "\x00"
+"""Put before a special token's name in the vocabulary. Cleaned text has no NUL, so no text can spell the name."""
+
+
+def find_special_ids(files: TokenizerFiles) -> dict[str, int]:
+    """Return the id of every special token, by its name."""
+    model, added = files.data["model"], files.data.get("added_tokens") or []
+    names = {*files.roles.values(), *files.hidden, *(token["content"] for token in added if token.get("special"))}
+    vocabulary = model["vocab"]
+    if isinstance(vocabulary, list):
+        unknown = model.get("unk_id")
+        names |= {vocabulary[unknown][0]} if isinstance(unknown, int) else set()
+        ids = {entry[0]: number for number, entry in enumerate(vocabulary) if entry[0] in names}
+    else:
+        ids = {name: vocabulary[name] for name in names if name in vocabulary}
+    return {**ids, **{token["content"]: token["id"] for token in added if token["content"] in names}}
+
+
+def escape_special_tokens(files: TokenizerFiles, special: dict[str, int]) -> tokenizers.Tokenizer:
+    """Build a tokenizer in which no text can become a special token, and which neither pads nor truncates."""
+    data = {**files.data, "padding": None, "truncation": None}
+    if data["model"].get("type") == "Unigram" or isinstance(data["model"]["vocab"], list):
+        return _build(_escape_special(data, special), files.where)
+    tokenizer = _build(data, files.where)
+    leaking = {name for name in special if name != data["model"].get("unk_token") and _leaks(tokenizer, name, special[name])}
+    return _build(_escape_special(data, leaking), files.where) if leaking else tokenizer
+
+
+def unescape_special_tokens(data: dict[str, Any]) -> dict[str, Any]:
+    """Take every shield off the names in a tokenizer.json."""
+    return _rename(data, lambda token: token.removeprefix(SHIELD))
+
+
+def _escape_special(data: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return _rename(data, lambda token: SHIELD + token if token in names else token)
+
+
+def _leaks(tokenizer: tokenizers.Tokenizer, name: str, number: int) -> bool:
+    typed = (name, f"a {name} a", f"a{name}a")
+    return any(number in encoding.ids for encoding in tokenizer.encode_batch_fast(list(typed), add_special_tokens=False))
+
+
+def _build(data: dict[str, Any], where: str) -> tokenizers.Tokenizer:
+    try:
+        tokenizer = tokenizers.Tokenizer.from_str(json.dumps(data, ensure_ascii=False))
+        tokenizer.encode_special_tokens = True  # the library's words for: special tokens inside a text are ordinary text
+        tokenizer.encode("a")
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # the Rust library raises plain Exception, and panics as BaseException
+        raise FolderError(f"{where}: the tokenizers library cannot build it ({error})") from error
+    return tokenizer
+
+
+def _rename(data: dict[str, Any], new: Callable[[str], str]) -> dict[str, Any]:
+    """Rename the tokens of a tokenizer.json, in its vocabulary and among its added tokens."""
+    model = data["model"]
+    vocabulary = model["vocab"]
+    renamed: Collection[Any]
+    if isinstance(vocabulary, list):
+        renamed = [[new(token), score] for token, score in vocabulary]
+    else:
+        renamed = {new(token): number for token, number in vocabulary.items()}
+    added = [{**token, "content": new(token["content"])} for token in data.get("added_tokens") or []]
+    return {**data, "model": {**model, "vocab": renamed}, "added_tokens": added}
+
 
 _NO_LIMIT = 1_000_000
 """A model_max_length from here on is a way of saying "none"."""
@@ -50,12 +167,12 @@ class Tokenizer:
         self._limits = limits
         self._settings = files.settings
         self._roles = files.roles
-        ids = special_ids_of(files)
-        self._inner = shielded_tokenizer(files, ids)
+        ids = find_special_ids(files)
+        self._inner = escape_special_tokens(files, ids)
         self.special_ids: frozenset[int] = frozenset(ids.values())
         """Ids of all special tokens: no text becomes one of them, except the unknown token's."""
         self.vocabulary_size: int = self._inner.get_vocab_size(with_added_tokens=True)
-        self.max_length: int | None = _max_length(files.settings)
+        self.max_length: int | None = _read_max_length(files.settings)
         """Tokens, special ones included, that the settings allow; None when they do not say."""
         padding = files.data.get("padding") or {}
         self.pad_id: int = ids.get(files.roles.get("pad_token", ""), ids.get("[PAD]", ids.get("<pad>", int(padding.get("pad_id", 0)))))
@@ -66,8 +183,8 @@ class Tokenizer:
         self.unk_id: int | None = ids.get(files.roles.get("unk_token", ""))
         self._pair = learn_pair_frame(self._inner, files.where)
         single = self._inner.encode("a")
-        self._before = _leading_special(single.ids, single.special_tokens_mask)
-        self._after = _leading_special(single.ids[::-1], single.special_tokens_mask[::-1])[::-1]
+        self._before = _count_leading_special(single.ids, single.special_tokens_mask)
+        self._after = _count_leading_special(single.ids[::-1], single.special_tokens_mask[::-1])[::-1]
 
     @property
     def special_count(self) -> int:
@@ -109,7 +226,7 @@ class Tokenizer:
         unique = list(dict.fromkeys(text for pair in pairs for text in pair))
         plain = dict(zip(unique, self.encode_plain(unique), strict=True))
         room = None if max_length is None else max(max_length - self.pair_special_count, 0)
-        return [self.wrap_pair(*shortened_pair(plain[first], plain[second], room)) for first, second in pairs]
+        return [self.wrap_pair(*shorten_pair(plain[first], plain[second], room)) for first, second in pairs]
 
     def wrap_pair(self, first: Sequence[int], second: Sequence[int]) -> tuple[list[int], list[int]]:
         """Put the special tokens of a pair around and between ids; return all ids and their segment numbers."""
@@ -139,7 +256,7 @@ class Tokenizer:
         if max_length is not None:
             settings = {**settings, "model_max_length": max_length}
         files = {
-            "tokenizer.json": unshielded(json.loads(self._inner.to_str())),
+            "tokenizer.json": unescape_special_tokens(json.loads(self._inner.to_str())),
             "tokenizer_config.json": settings,
             "special_tokens_map.json": self._roles,
         }
@@ -154,14 +271,14 @@ class Tokenizer:
         try:
             encodings: list[tokenizers.Encoding] = self._inner.encode_batch_fast(prepared, add_special_tokens=special)
         except Exception as error:  # tokenizers raises plain Exception
-            raise TextError(f"the model's tokenizer cannot cut one of {len(prepared):,} texts ({error})") from error
+            raise TextError(f"the model's tokenizer cannot tokenize one of {len(prepared):,} texts ({error})") from error
         return encodings
 
 
-def _max_length(settings: dict[str, Any]) -> int | None:
+def _read_max_length(settings: dict[str, Any]) -> int | None:
     length = settings.get("model_max_length")
     return int(length) if isinstance(length, int | float) and 0 < length < _NO_LIMIT else None
 
 
-def _leading_special(ids: list[int], mask: list[int]) -> list[int]:
+def _count_leading_special(ids: list[int], mask: list[int]) -> list[int]:
     return ids[: mask.index(0)] if 0 in mask else ids

@@ -12,36 +12,36 @@ from munjang.errors import MissingExtra
 
 if TYPE_CHECKING:
     from munjang.train.encoder import TrainableEncoder
-    from munjang.train.finish import TrainResult
     from munjang.train.load_folder import EncoderOptions
     from munjang.train.progress import Progress
     from munjang.train.recipe import Recipe
+    from munjang.train.save_and_report import TrainResult
     from munjang.wording import Language
 
 _EXTRA = frozenset({"torch", "transformers", "accelerate"})
 
 
 def train(recipe: Recipe | Path | str, *, resume: bool = False, progress: Progress | None = None, language: Language = "en") -> TrainResult:
-    """Train what a recipe describes and save the model with its card and report; `resume` goes on after an interruption.
+    """Train what a recipe describes and save the model with its card and report; `resume` continues after an interruption.
 
     `language` is the report's.
     """
     try:
-        from munjang.train.finish import run
+        from munjang.train.save_and_report import run
     except ImportError as error:
-        raise missing_extra(error) from error
+        raise explain_import_error(error) from error
     return run(recipe, resume=resume, progress=progress, language=language)
 
 
 def load(path: Path | str, options: EncoderOptions | None = None) -> TrainableEncoder:
-    """Return the encoder in a model folder, ready to be trained on."""
+    """Return the encoder of a model folder, ready for further training."""
     try:
         from munjang.train.load_folder import load_encoder
     except ImportError as error:
-        raise missing_extra(error) from error
+        raise explain_import_error(error) from error
     return load_encoder(path, options)
 
 
-def missing_extra(error: ImportError) -> Exception:
+def explain_import_error(error: ImportError) -> Exception:
     """Return what to raise for a failed import: MissingExtra where the extra is not installed, else the error itself."""
     return MissingExtra("training", "train") if (error.name or "").partition(".")[0] in _EXTRA else error

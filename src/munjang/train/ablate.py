@@ -14,13 +14,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from munjang.engine.modules import Pooling
-from munjang.errors import UsageError, shown
+from munjang.errors import UsageError
 from munjang.report.page import page, table, text
 from munjang.report.words import Word, say
 from munjang.train.examples import DataSource, read_examples
-from munjang.train.objectives.settings import nearest
-from munjang.train.recipe import ModelRecipe, Recipe, StageRecipe
+from munjang.train.recipe import ModelRecipe, Recipe, make_stage
+from munjang.types import Pooling
 from munjang.wording import Language
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ class Ablation:
         """Return the table as a page."""
         parts = {"pooling": Word.POOLING, "concatenation": Word.CONCATENATION}
         body = [
-            (say(parts[row.part], language), row.objective, row.pooling, row.concatenation, shown_score(row), len(row.scores))
+            (say(parts[row.part], language), row.objective, row.pooling, row.concatenation, format_score(row), len(row.scores))
             for row in self.rows
         ]
         columns = (Word.PART, Word.OBJECTIVE, Word.POOLING, Word.CONCATENATION, Word.SPEARMAN, Word.SEEDS)
@@ -115,17 +114,17 @@ class Ablation:
         (folder / "ablation.html").write_text(self.to_html(language), encoding="utf-8")
 
 
-def shown_score(row: AblationRow) -> str:
+def format_score(row: AblationRow) -> str:
     """Write a score as the paper does.
 
-    >>> shown_score(AblationRow("pooling", "regression", "mean", "", (0.81, 0.83)))
+    >>> format_score(AblationRow("pooling", "regression", "mean", "", (0.81, 0.83)))
     '82.00 ± 1.41'
     """
     return f"{100 * row.mean:.2f} ± {100 * row.deviation:.2f}"
 
 
-def run_ablation(plan: AblationPlan, *, said: Callable[[str], None] | None = None, progress: Progress | None = None) -> Ablation:
-    """Run every cell of the table; `said` hears of each as it is done, `progress` of its steps. Bad data is refused before the first."""
+def run_ablation(plan: AblationPlan, *, show: Callable[[str], None] | None = None, progress: Progress | None = None) -> Ablation:
+    """Run every cell; `show` gets a line for each as it is done, `progress` its steps. Bad data is refused before the first."""
     _read_all(plan)
     cells: list[tuple[str, str, Pooling, tuple[str, ...]]] = []
     default = ("u", "v", "|u-v|")
@@ -144,8 +143,8 @@ def run_ablation(plan: AblationPlan, *, said: Callable[[str], None] | None = Non
             done[key] = tuple(after for _, after in runs)
             untrained += [before for before, _ in runs if pooling == "mean"]
         rows.append(AblationRow(part, objective, pooling, ", ".join(parts), done[key]))
-        if said is not None:
-            said(f"{objective}, {pooling} pooling{', (' + rows[-1].concatenation + ')' if parts else ''}: {shown_score(rows[-1])}")
+        if show is not None:
+            show(f"{objective}, {pooling} pooling{', (' + rows[-1].concatenation + ')' if parts else ''}: {format_score(rows[-1])}")
     return Ablation(tuple(rows), statistics.fmean(untrained) if untrained else float("nan"), Path(plan.test.path).name)
 
 
@@ -171,9 +170,7 @@ def _run(
     settings: dict[str, Any] = {"parts": list(parts)} if parts else {}
     name = f"{objective}, {pooling}{', ' + '+'.join(parts) if parts else ''}, seed {seed}"
     # the same amount of training for every cell: the last weights, not the best by the test set
-    stage = StageRecipe(
-        name=name, data=(data,), dev=plan.test, objective=objective, settings=settings, keep_best=False, **_stage(plan.stage)
-    )
+    stage = make_stage(plan.stage, name=name, data=(data,), dev=plan.test, objective=objective, settings=settings, keep_best=False)
     with tempfile.TemporaryDirectory(prefix="munjang-ablate-") as folder:
         recipe = Recipe(output=str(Path(folder) / "model"), model=replace(plan.model, pooling=pooling), stages=(stage,), seed=seed)
         try:
@@ -182,11 +179,3 @@ def _run(
             raise KeyboardInterrupt from None
     evaluations = outcome.log.evaluations
     return evaluations[0].score, evaluations[-1].score
-
-
-def _stage(values: Mapping[str, object]) -> dict[str, Any]:
-    allowed = ("epochs", "steps", "batch_size", "learning_rate", "warmup", "weight_decay", "freeze_layers", "freeze_embeddings", "clip")
-    for key in values:
-        if key not in allowed:
-            raise UsageError(f"ablation: unknown setting {shown(key)}{nearest(key, allowed)}")
-    return dict(values)

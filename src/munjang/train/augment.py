@@ -3,13 +3,19 @@
 In: texts, an Encoder for semantic neighbours, a Scorer for labels (or the Encoder's own cosine, the other way round, to teach a
 cross-encoder). Out: silver pairs with scores 0 … 1, and a file that recipes read. Pairs by chance would nearly all be unlike; neighbours
 by words (BM25) and by meaning are worth a label. Needs no torch.
+
+`Bm25` counts words in lower case; words of Korean, Chinese or Japanese letters are cut into pairs of letters, so that endings and
+particles do not keep one word from another. What a piece of the query adds to a text's score is ln(1 + (N − n + ½) / (n + ½)) · f (k1 + 1)
+/ (f + k1 (1 − b + b l / m)): n texts of N have the piece, f times in this one; l is its length in pieces, m the mean length.
+
+Shapes: N texts, P postings (a piece in a text), V pieces.
 """
 
 from __future__ import annotations
 
-import csv
-import json
 import random
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,22 +23,84 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from munjang.data.files import write_rows
 from munjang.errors import InputError, UsageError
-from munjang.evaluate.rerank import relevance
-from munjang.evaluate.similarities import pair_similarities
+from munjang.evaluate.correlation import pair_similarities
+from munjang.evaluate.rerank import score_relevance
 from munjang.text.validate_texts import validate_texts
-from munjang.train.bm25 import Bm25
-from munjang.train.durable import write_file
 from munjang.types import Encoder, Scorer, check_encoder
 from munjang.vectors.topk import top_k
+
+_WORD = re.compile(r"\w+")
+_LETTER_PAIRS = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7ff]")
+
+
+def split_pieces(text: str) -> list[str]:
+    """Return the pieces that BM25 counts.
+
+    >>> split_pieces("The rain 비가와요")
+    ['the', 'rain', '비가', '가와', '와요']
+    """
+    made: list[str] = []
+    for word in _WORD.findall(unicodedata.normalize("NFC", text).casefold()):
+        if len(word) > 2 and _LETTER_PAIRS.search(word):
+            made += [word[at : at + 2] for at in range(len(word) - 1)]
+        else:
+            made.append(word)
+    return made
+
+
+class Bm25:
+    """The texts' postings, with every weight computed once."""
+
+    def __init__(self, texts: Sequence[str], *, k1: float = 1.2, b: float = 0.75) -> None:
+        counted = [Counter(split_pieces(text)) for text in texts]
+        self.size = len(counted)
+        self._places: dict[str, int] = {}
+        pieces_P = np.array([self._places.setdefault(piece, len(self._places)) for count in counted for piece in count], np.int64)
+        rows_P = np.repeat(np.arange(self.size), [len(count) for count in counted])
+        often_P = np.array([often for count in counted for often in count.values()], np.float64)
+        lengths_N = np.array([count.total() for count in counted], np.float64)
+        texts_V = np.bincount(pieces_P, minlength=len(self._places))
+        rarity_V = np.log1p((self.size - texts_V + 0.5) / (texts_V + 0.5))
+        # texts without a piece have no postings, so their mean of 0 divides nothing
+        norms_N = k1 * (1 - b + b * lengths_N / (lengths_N.mean() if lengths_N.any() else 1.0))
+        weights_P = rarity_V[pieces_P] * often_P * (k1 + 1) / (often_P + norms_N[rows_P])
+        order_P = np.argsort(pieces_P, kind="stable")
+        self._rows_P, self._weights_P = rows_P[order_P], weights_P[order_P]
+        self._ends_V = np.cumsum(texts_V)
+
+    def scores(self, query: str) -> NDArray[np.float64]:
+        """Return the score of every text for a query; a piece that the query has twice counts twice."""
+        asked = Counter(piece for piece in split_pieces(query) if piece in self._places)
+        made_N = np.zeros(self.size)
+        for piece, often in asked.items():
+            place = self._places[piece]
+            part = slice(self._ends_V[place - 1] if place else 0, self._ends_V[place])
+            # a text has a piece once among the postings, so no place is written twice
+            made_N[self._rows_P[part]] += often * self._weights_P[part]
+        return made_N
+
+    def best(self, query: str, *, k: int, exclude: int | None = None) -> list[int]:
+        """Return up to k texts that share a piece with the query, best first, lower index first on ties; `exclude` is left out."""
+        scores_N = self.scores(query)
+        if exclude is not None:
+            scores_N[exclude] = 0.0
+        found = np.flatnonzero(scores_N > 0)
+        if len(found) > k:
+            least = np.partition(scores_N[found], len(found) - k)[len(found) - k]
+            found = found[scores_N[found] >= least]
+        best: list[int] = found[np.argsort(-scores_N[found], kind="stable")][:k].tolist()
+        return best
+
 
 Strategy: TypeAlias = Literal["bm25", "semantic", "both"]
 Labelling: TypeAlias = Literal["model", "sigmoid", "clip"]
 """model: the score as it is, which must be 0 … 1. sigmoid: its sigmoid. clip: cut at 0 and 1."""
 
 HEADER = ("sentence1", "sentence2", "score")
-FORMATS = (".csv", ".tsv", ".jsonl")
 _MOST_KNOWN = 50
 
 
@@ -76,7 +144,7 @@ def sample_pairs(
     # known partners may stand among the nearest, so ask for that many more
     depth = min(len(unique) - 1, chosen.per_text + min(max(partners.values(), default=0), _MOST_KNOWN))
     made: dict[frozenset[str], tuple[str, str]] = {}
-    for neighbours in _neighbours(unique, encoder, chosen.strategy, depth):
+    for neighbours in _find_neighbours(unique, encoder, chosen.strategy, depth):
         for text, found in zip(unique, neighbours, strict=True):
             fresh = [unique[at] for at in found if frozenset((text, unique[at])) not in old]
             for other in fresh[: chosen.per_text]:
@@ -94,7 +162,7 @@ def sample_pairs(
 
 def label_pairs(scorer: Scorer, pairs: Sequence[tuple[str, str]], *, labelling: Labelling = "model") -> list[SilverPair]:
     """Return the pairs with a cross-encoder's scores, 0 … 1; a model with several labels is refused, and so are scores out of range."""
-    scores = relevance(scorer, list(pairs))
+    scores = score_relevance(scorer, list(pairs))
     if labelling == "sigmoid":
         scores = 0.5 * (1 + np.tanh(0.5 * scores))
     elif labelling == "clip":
@@ -119,19 +187,10 @@ def label_by_cosine(encoder: Encoder, pairs: Sequence[tuple[str, str]]) -> list[
 
 def write_silver(silver: Sequence[SilverPair], path: Path | str) -> int:
     """Write silver pairs as CSV, TSV or JSON lines by the file's suffix, whole or not at all; return how many."""
-    path = Path(path)
-    check_format(path)
-    write_file(path, lambda draft: _write(silver, draft, path.suffix))
-    return len(silver)
+    return write_rows(Path(path), HEADER, ((pair.a, pair.b, pair.score) for pair in silver))
 
 
-def check_format(path: Path) -> None:
-    """Refuse a file whose suffix is no format that pairs are written in."""
-    if path.suffix not in FORMATS:
-        raise UsageError(f"{path.name}: no known format, expected {', '.join(FORMATS)}")
-
-
-def _neighbours(texts: Sequence[str], encoder: Encoder | None, strategy: Strategy, depth: int) -> Iterator[Sequence[Sequence[int]]]:
+def _find_neighbours(texts: Sequence[str], encoder: Encoder | None, strategy: Strategy, depth: int) -> Iterator[Sequence[Sequence[int]]]:
     """Yield, for each strategy, every text's nearest others by index."""
     if strategy != "semantic":
         index = Bm25(texts)
@@ -139,20 +198,3 @@ def _neighbours(texts: Sequence[str], encoder: Encoder | None, strategy: Strateg
     if strategy != "bm25" and encoder is not None:
         vectors = encoder.encode(texts)
         yield top_k(vectors, vectors, k=depth, exclude_self=True)[1].tolist()
-
-
-def _write(silver: Sequence[SilverPair], path: Path, suffix: str) -> None:
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        rows = csv.writer(stream) if suffix == ".csv" else None
-        if rows is not None:
-            rows.writerow(HEADER)
-        elif suffix == ".tsv":
-            stream.write("\t".join(HEADER) + "\n")
-        for pair in silver:
-            if rows is not None:
-                rows.writerow((pair.a, pair.b, pair.score))
-            elif suffix == ".tsv":
-                # a tab or line break inside a text would make another column or row of it
-                stream.write("\t".join((" ".join(pair.a.split()), " ".join(pair.b.split()), str(pair.score))) + "\n")
-            else:
-                stream.write(json.dumps(dict(zip(HEADER, (pair.a, pair.b, pair.score), strict=True)), ensure_ascii=False) + "\n")

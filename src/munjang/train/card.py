@@ -76,44 +76,44 @@ class CardFacts:
     labels: Sequence[str] = ()
 
 
-def model_card(facts: CardFacts) -> str:
+def make_card(facts: CardFacts) -> str:
     """Return README.md."""
-    return f"---\n{_front_matter(facts)}---\n\n{_body(facts)}"
+    return f"---\n{_make_front_matter(facts)}---\n\n{_make_body(facts)}"
 
 
-def _front_matter(facts: CardFacts) -> str:
+def _make_front_matter(facts: CardFacts) -> str:
     rows = sum(data.rows for data in facts.data)
     losses = dict.fromkeys(LOSSES.get(data.objective, data.objective) for data in facts.data)
     what = ["cross-encoder", *(["reranker"] if len(facts.labels) == 1 else [])]
     tags = what if facts.labels else ["sentence-similarity", "feature-extraction", "dense"]
     tags = ["sentence-transformers", *tags, "generated_from_trainer", f"dataset_size:{rows}"]
     pipeline = "sentence-similarity" if not facts.labels else "text-ranking" if len(facts.labels) == 1 else "text-classification"
-    lines = [f"language: {_quoted(facts.language)}"] if facts.language else []
-    lines += [f"license: {_quoted(facts.license)}"] if facts.license else []
-    lines += ["tags:", *(f"- {_quoted(tag)}" for tag in [*tags, *(f"loss:{loss}" for loss in losses)])]
-    lines += [f"base_model: {_quoted(facts.base)}", f"pipeline_tag: {pipeline}", "library_name: sentence-transformers"]
-    measured = _measured(facts)
+    lines = [f"language: {_quote_yaml(facts.language)}"] if facts.language else []
+    lines += [f"license: {_quote_yaml(facts.license)}"] if facts.license else []
+    lines += ["tags:", *(f"- {_quote_yaml(tag)}" for tag in [*tags, *(f"loss:{loss}" for loss in losses)])]
+    lines += [f"base_model: {_quote_yaml(facts.base)}", f"pipeline_tag: {pipeline}", "library_name: sentence-transformers"]
+    measured = _list_scores(facts)
     if measured:
         lines += ["metrics:", *(f"- {name}" for name in dict.fromkeys(name for fact in measured for name in fact.scores))]
-        lines += ["model-index:", f"- name: {_quoted(facts.name)}", "  results:"]
+        lines += ["model-index:", f"- name: {_quote_yaml(facts.name)}", "  results:"]
     for fact in measured:
         lines += ["  - task:", f"      type: {pipeline if facts.labels else 'semantic-similarity'}"]
-        lines += ["    dataset:", f"      name: {_quoted(fact.file)}", f"      type: {_quoted(fact.file)}", "    metrics:"]
+        lines += ["    dataset:", f"      name: {_quote_yaml(fact.file)}", f"      type: {_quote_yaml(fact.file)}", "    metrics:"]
         for name, value in fact.scores.items():
             lines += [f"    - type: {name}", f"      value: {value!r}", f"      name: {name}"]
     return "".join(line + "\n" for line in lines)
 
 
-def _measured(facts: CardFacts) -> list[ScoreFact]:
+def _list_scores(facts: CardFacts) -> list[ScoreFact]:
     """Return the scores on the dev file, if there is one, and on test files."""
     return [*([ScoreFact(facts.dev or "", facts.scores)] if facts.scores else []), *facts.tests]
 
 
-def _body(facts: CardFacts) -> str:
+def _make_body(facts: CardFacts) -> str:
     lines = [
         f"# {facts.name}",
         "",
-        _what_it_does(facts),
+        _describe_model(facts),
         f"Trained with Munjang from {facts.base}.",
         "",
         *(line for warning in facts.warnings for line in (f"> {warning}", "")),
@@ -121,10 +121,10 @@ def _body(facts: CardFacts) -> str:
         "",
         "| file | rows | objective |",
         "|---|---|---|",
-        *(f"| {_cell(data.name)} | {data.rows:,} | {_cell(data.described)} |" for data in facts.data),
+        *(f"| {_escape_cell(data.name)} | {data.rows:,} | {_escape_cell(data.described)} |" for data in facts.data),
         "",
     ]
-    for fact in _measured(facts):
+    for fact in _list_scores(facts):
         lines += [f"## Scores on {fact.file}", "", "| measure | value |", "|---|---|"]
         lines += [*(f"| {name} | {value:.4f} |" for name, value in fact.scores.items()), ""]
     lines += ["## Settings", "", *(f"- {line}" for line in facts.settings), ""]
@@ -138,7 +138,7 @@ def _body(facts: CardFacts) -> str:
     return "\n".join(lines)
 
 
-def _what_it_does(facts: CardFacts) -> str:
+def _describe_model(facts: CardFacts) -> str:
     if not facts.labels:
         cut = f"texts are cut at {facts.max_length} tokens"
         return f"Maps a sentence to a vector of {facts.dimension} numbers; {cut}; {facts.pooling} pooling."
@@ -146,10 +146,10 @@ def _what_it_does(facts: CardFacts) -> str:
     return f"Scores a pair of sentences: {gives}; pairs are cut at {facts.max_length} tokens, at the end of the second sentence."
 
 
-def _quoted(value: str | None) -> str:
+def _quote_yaml(value: str | None) -> str:
     """Return a YAML string; JSON's strings are YAML's."""
     return json.dumps(value, ensure_ascii=False)
 
 
-def _cell(value: str) -> str:
+def _escape_cell(value: str) -> str:
     return value.replace("|", "\\|")

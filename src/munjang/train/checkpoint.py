@@ -15,10 +15,10 @@ from typing import Any
 
 from torch import Tensor
 
+from munjang.atomic import make_folder
 from munjang.errors import DamagedFile
-from munjang.train.durable import check_folder, clear_partial, sha256_of, write_file, write_folder, write_text
+from munjang.train.durable import check_folder, clear_partial, hash_file, write_file, write_folder, write_text
 from munjang.train.log import TrainingLog
-from munjang.whole_file import make_folder
 
 _CHECKSUM = ".sha256"
 """The suffix of the file beside the best weights that holds their checksum."""
@@ -66,29 +66,29 @@ class Checkpoints:
 
         name = f"stage-{position.stage:02}-step-{position.step:08}"
         write_folder(self.folder / name, fill)
-        for other in self._found():
+        for other in self._list_snapshots():
             if other.name != name:
                 shutil.rmtree(other)
-        best = self._best_path(position.stage, position.best_step or 0)
+        best = self._get_best_path(position.stage, position.best_step or 0)
         for path in self.folder.glob("best-*"):
             if path.stem != best.stem:
                 path.unlink()
 
     def exist(self) -> bool:
         """Say whether there is a snapshot to go on from."""
-        return bool(self._found())
+        return bool(self._list_snapshots())
 
-    def position(self) -> Position | None:
+    def read_position(self) -> Position | None:
         """Return where the newest snapshot stands, without its weights; None where there is none."""
-        found = self._found()
+        found = self._list_snapshots()
         return Position(**_read_json(found[-1] / "position.json")) if found else None
 
-    def latest(self) -> Snapshot | None:
+    def load_latest(self) -> Snapshot | None:
         """Return the newest snapshot, its checksums verified; None where there is none."""
         if not self.folder.is_dir():
             return None
         clear_partial(self.folder)
-        found = self._found()
+        found = self._list_snapshots()
         if not found:
             return None
         newest = found[-1]
@@ -103,24 +103,24 @@ class Checkpoints:
     def save_best(self, stage: int, step: int, weights: Mapping[str, Tensor]) -> None:
         """Keep the weights of the best evaluation so far."""
         make_folder(self.folder)
-        path = self._best_path(stage, step)
+        path = self._get_best_path(stage, step)
         write_file(path, lambda draft: _save_tensors(draft, weights))
-        write_text(path.with_suffix(_CHECKSUM), sha256_of(path))
+        write_text(path.with_suffix(_CHECKSUM), hash_file(path))
 
     def load_best(self, stage: int, step: int) -> dict[str, Tensor]:
         """Return the weights that `save_best` kept."""
-        path = self._best_path(stage, step)
+        path = self._get_best_path(stage, step)
         if not path.is_file():
             raise DamagedFile(f"{path}: missing, expected the weights of the best evaluation")
         checksum = path.with_suffix(_CHECKSUM)
-        if checksum.is_file() and checksum.read_bytes() != sha256_of(path).encode():  # a training of an older version has none
+        if checksum.is_file() and checksum.read_bytes() != hash_file(path).encode():  # a training of an older version has none
             raise DamagedFile(f"{path}: is not what was written (its checksum differs)\n  restore it, or train again")
         return _load_tensors(path)
 
-    def _best_path(self, stage: int, step: int) -> Path:
+    def _get_best_path(self, stage: int, step: int) -> Path:
         return self.folder / f"best-{stage:02}-{step:08}.safetensors"
 
-    def _found(self) -> list[Path]:
+    def _list_snapshots(self) -> list[Path]:
         return sorted(path for path in self.folder.glob("stage-*-step-*") if path.is_dir())
 
 

@@ -1,8 +1,9 @@
 """The dev score of a model in training: one number that decides what is best, and the others beside it.
 
-In: a dev file (or a test file, measured once) and an encoder. Scored pairs give Spearman of the cosine, same/different pairs average
-precision, triplets accuracy, plain pairs the accuracy of finding the partner, classes the accuracy of the classifier that is being trained.
-Intervals are left to `munjang evaluate`.
+In: a dev file (or a test file, measured once) and an encoder or a Scorer. Scored pairs give Spearman (of the cosine, or of the score),
+same/different pairs average precision, classes accuracy and macro F1. Of an encoder, triplets give accuracy and plain pairs the accuracy of
+finding the partner; of a cross-encoder, rows of query, answer and negatives give the share whose answer wins. An encoder's classes are
+measured by the classifier that a stage trains beside it: the saved model has no head. Intervals are left to `munjang evaluate`.
 """
 
 from __future__ import annotations
@@ -13,18 +14,20 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+import torch
 
 from munjang.errors import InputError
-from munjang.evaluate.nli import score_nli
-from munjang.evaluate.pairs import score_pairs
-from munjang.evaluate.sts import score_sts
+from munjang.evaluate.nli import choose_labels, score_nli
+from munjang.evaluate.pairs import score_binary, score_pairs
+from munjang.evaluate.sts import score_correlations, score_sts
 from munjang.evaluate.translation import score_translation
 from munjang.evaluate.triplets import score_triplets
-from munjang.train.classifier import Classifier
-from munjang.train.diagnoses import class_answers, score_answers
+from munjang.train.diagnoses import describe_classes, describe_scores
 from munjang.train.examples import DataSource, ExampleSet, read_examples
 from munjang.train.log import Answers
-from munjang.types import Encoder, Vectors
+from munjang.train.objectives.classification import Classification
+from munjang.train.stage import Stage
+from munjang.types import Encoder, Scorer, Vectors
 from munjang.vectors.similarity import similarity_pairwise
 
 Scores: TypeAlias = dict[str, float]
@@ -40,6 +43,31 @@ class Evaluation(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Classifier:
+    """A classification head in training, and the names of its outputs in order."""
+
+    head: Classification
+    classes: tuple[str, ...]
+
+    def predict(self, u_ND: Vectors, v_ND: Vectors) -> list[str]:
+        """Return the most likely class of each pair of vectors."""
+        weight = self.head.head.weight
+        with torch.no_grad():
+            logits_NK = self.head.logits([torch.from_numpy(side).to(weight) for side in (u_ND, v_ND)])
+        return choose_labels(logits_NK.cpu().numpy(), self.classes)
+
+
+def list_classifiers(stage: Stage) -> tuple[Classifier, ...]:
+    """Return the classifiers of a stage, one for each classification objective."""
+    found: dict[int, Classifier] = {}
+    for data in stage.data:
+        objective = stage.objectives[data.objective]
+        if isinstance(objective, Classification):
+            found.setdefault(data.objective, Classifier(objective, data.examples.classes))
+    return tuple(found.values())
+
+
+@dataclass(frozen=True)
 class DevSet:
     """A dev or test file, read once, and the classifier that its classes need."""
 
@@ -51,33 +79,51 @@ class DevSet:
         """Measure an encoder."""
         count = len(self.examples)
         texts = [text for column in range(self.examples.columns) for text in (example.texts[column] for example in self.examples.examples)]
-        vectors = encoder.encode(texts)
-        if not np.isfinite(vectors).all():
-            raise InputError(
-                "the model gives vectors that are not finite numbers\n  lower the learning rate; the last checkpoint is intact"
-            )
+        vectors = _refuse_not_finite(encoder.encode(texts), "vectors")
         sides = [vectors[start : start + count] for start in range(0, len(vectors), count)]
         labels = [example.label or 0.0 for example in self.examples.examples]
         if self.classifier is not None:
-            gold = [self.examples.classes[int(label)] for label in labels]
-            predicted = self.classifier.predict(sides[0], sides[1])
-            found = score_nli(predicted, gold, resamples=0)
-            return Evaluation("accuracy", {"accuracy": found.accuracy, "macro_f1": found.macro_f1}, class_answers(predicted, gold))
+            return _score_classes(self.classifier.predict(sides[0], sides[1]), [self.examples.classes[int(label)] for label in labels])
         if self.examples.label_kind == "score":
             scores = score_sts(sides[0], sides[1], labels, resamples=0, worst=0).scores
-            return Evaluation("spearman_cosine", without_nan(scores), _cosine_answers(sides, labels))
+            return Evaluation("spearman_cosine", replace_nan(scores), _describe_cosines(sides, labels))
         if self.examples.label_kind == "binary":
             scores = score_pairs(sides[0], sides[1], [int(label) for label in labels], resamples=0).scores
-            return Evaluation("cosine_ap", without_nan(scores), _cosine_answers(sides, labels))
+            return Evaluation("cosine_ap", replace_nan(scores), _describe_cosines(sides, labels))
         if self.examples.columns >= 3:
             return Evaluation("cosine_accuracy", score_triplets(sides[0], sides[1], sides[2], resamples=0).scores)
-        return Evaluation("mean_accuracy", _partners(sides[0], sides[1]))
+        found = score_translation(sides[0], sides[1], resamples=0)
+        return Evaluation(
+            "mean_accuracy", {name: getattr(found, name) for name in ("mean_accuracy", "src2trg_accuracy", "trg2src_accuracy")}
+        )
+
+
+@dataclass(frozen=True)
+class CrossDevSet:
+    """A dev or test file, read once, and the cross-encoder's labels."""
+
+    examples: ExampleSet
+    labels: tuple[str, ...]
+
+    def score(self, scorer: Scorer) -> Evaluation:
+        """Measure a cross-encoder."""
+        rows = self.examples.examples
+        if self.examples.columns > 2:
+            return _score_wins(scorer, [row.texts for row in rows])
+        scores = _refuse_not_finite(scorer.predict([(row.texts[0], row.texts[1]) for row in rows]), "scores")
+        if len(self.labels) > 1:
+            return _score_classes(choose_labels(scores, self.labels), [self.examples.classes[int(row.label or 0)] for row in rows])
+        labels = [row.label or 0.0 for row in rows]
+        answers = describe_scores(scores, labels, kind="score")
+        if self.examples.label_kind == "binary":
+            return Evaluation("ap", replace_nan(score_binary(scores, [int(label) for label in labels])), answers)
+        return Evaluation("spearman", replace_nan(score_correlations(scores, labels, resamples=0).scores), answers)
 
 
 def read_dev(source: DataSource, *, seed: int, classifiers: Sequence[Classifier] = (), role: Role = "dev") -> DevSet:
-    """Return a dev set; one with classes needs a classifier in training that knows them all, and is refused without."""
+    """Return a dev set of an encoder; one with classes needs a classifier in training that knows them all, and is refused without."""
     found = read_examples(source, seed=seed)
-    refuse_one_label(found, role)
+    _refuse_one_label(found, role)
     if found.label_kind != "class":
         return DevSet(found, found.source)
     for classifier in classifiers:
@@ -91,7 +137,33 @@ def read_dev(source: DataSource, *, seed: int, classifiers: Sequence[Classifier]
     )
 
 
-def refuse_one_label(found: ExampleSet, role: Role) -> None:
+def read_cross_dev(source: DataSource, labels: Sequence[str], *, seed: int, role: Role = "dev") -> CrossDevSet:
+    """Return a dev set that a cross-encoder with these labels can be measured on; any other is refused."""
+    found = read_examples(source, seed=seed)
+    unknown = sorted(set(found.classes) - set(labels))
+    kinds = "scored pairs, same/different pairs, or triplets"
+    if len(labels) == 1:
+        _refuse_one_label(found, role)
+    if len(labels) > 1 and (found.label_kind not in ("class", "binary") or unknown):
+        what = f"the classes {', '.join(unknown[:3])}" if unknown else "no classes"
+        raise InputError(f"{found.source}: a {role} file with {what}, the model's labels are {', '.join(labels)}\n  name a file with these")
+    if len(labels) == 1 and found.label_kind == "class":
+        classes = ", ".join(found.classes[:3])
+        raise InputError(f"{found.source}: a {role} file with the classes {classes}, and the model learns one score\n  name {kinds}")
+    if len(labels) == 1 and found.label_kind is None and found.columns < 3:
+        raise InputError(f"{found.source}: a {role} file of pairs without labels or negatives\n  name {kinds}")
+    return CrossDevSet(found, tuple(labels))
+
+
+def replace_nan(scores: Scores) -> Scores:
+    """Return the scores with 0 for those that have no meaning where all answers are equal: such answers order nothing.
+
+    A score that is no number would never be better or worse than another, and fits in no JSON.
+    """
+    return {name: 0.0 if math.isnan(value) else value for name, value in scores.items()}
+
+
+def _refuse_one_label(found: ExampleSet, role: Role) -> None:
     """Refuse scored or same/different pairs that all have one label: no order of theirs is better than another."""
     if found.label_kind in ("score", "binary") and len({example.label for example in found.examples}) == 1:
         raise InputError(
@@ -100,18 +172,25 @@ def refuse_one_label(found: ExampleSet, role: Role) -> None:
         )
 
 
-def without_nan(scores: Scores) -> Scores:
-    """Return the scores with 0 for those that have no meaning where all answers are equal: such answers order nothing.
-
-    A score that is no number would never be better or worse than another, and fits in no JSON.
-    """
-    return {name: 0.0 if math.isnan(value) else value for name, value in scores.items()}
+def _refuse_not_finite(values: Vectors, what: str) -> Vectors:
+    if not np.isfinite(values).all():
+        raise InputError(f"the model gives {what} that are not finite numbers\n  lower the learning rate; the last checkpoint is intact")
+    return values
 
 
-def _cosine_answers(sides: Sequence[Vectors], labels: Sequence[float]) -> Answers:
-    return score_answers(similarity_pairwise(sides[0], sides[1], metric="cosine"), labels, kind="cosine")
+def _score_classes(predicted: Sequence[str], gold: Sequence[str]) -> Evaluation:
+    found = score_nli(predicted, gold, resamples=0)
+    return Evaluation("accuracy", {"accuracy": found.accuracy, "macro_f1": found.macro_f1}, describe_classes(predicted, gold))
 
 
-def _partners(a: Vectors, b: Vectors) -> Scores:
-    found = score_translation(a, b, resamples=0)
-    return {name: getattr(found, name) for name in ("mean_accuracy", "src2trg_accuracy", "trg2src_accuracy")}
+def _score_wins(scorer: Scorer, rows: Sequence[tuple[str, ...]]) -> Evaluation:
+    """Measure the share of rows whose first document scores above all others."""
+    scores = _refuse_not_finite(scorer.predict([(texts[0], document) for texts in rows for document in texts[1:]]), "scores")
+    ends = np.cumsum([len(texts) - 1 for texts in rows])[:-1]
+    share = float(np.mean([part[0] > part[1:].max() for part in np.split(scores, ends)]))
+    right = [float(place == 0) for texts in rows for place in range(len(texts) - 1)]
+    return Evaluation("accuracy", {"accuracy": share}, describe_scores(scores, right, kind="score"))
+
+
+def _describe_cosines(sides: Sequence[Vectors], labels: Sequence[float]) -> Answers:
+    return describe_scores(similarity_pairwise(sides[0], sides[1], metric="cosine"), labels, kind="cosine")

@@ -15,9 +15,15 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+from torch import Tensor
 
 from munjang.report.words import Message, Word, say
 from munjang.train.log import Answers, DevEntry, TrainingLog
+from munjang.train.objectives import ScoreObjective
+from munjang.train.objectives.classification import Classification
+from munjang.train.objectives.in_batch import InBatch
+from munjang.train.objectives.score_losses import Bce
+from munjang.train.stage import Stage, StageData
 from munjang.wording import Language, brief_repr
 
 DiagnosisKind: TypeAlias = Literal["constant_score", "constant_class", "guessing", "falling_dev", "collapsed"]
@@ -68,9 +74,9 @@ class Diagnosis:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return self.in_words("en")
+        return self.to_text("en")
 
-    def in_words(self, language: Language) -> str:
+    def to_text(self, language: Language) -> str:
         """Return what was seen and what to try."""
         seen, advice = TEXTS[self.kind]
         return f"{say(seen, language, **self.facts)} {say(advice, language)}"
@@ -145,14 +151,79 @@ def diagnose_dev(evaluations: Sequence[DevEntry], stage: int) -> Diagnosis | Non
     )
 
 
-def score_answers(scores: ArrayLike, labels: ArrayLike, *, kind: Literal["score", "cosine"]) -> Answers:
+def describe_scores(scores: ArrayLike, labels: ArrayLike, *, kind: Literal["score", "cosine"]) -> Answers:
     """Return how much scores differ, and how much their labels do."""
     found, wanted = np.asarray(scores, np.float64), np.asarray(labels, np.float64)
     return Answers(kind, len(found), float(found.std()), float(wanted.std()), f"{found.mean():.3f}")
 
 
-def class_answers(predicted: Sequence[str], gold: Sequence[str]) -> Answers:
+def describe_classes(predicted: Sequence[str], gold: Sequence[str]) -> Answers:
     """Return how much predicted classes differ, and how much the right ones do."""
     (answer, count), (_, most) = Counter(predicted).most_common(1)[0], Counter(gold).most_common(1)[0]
     rows = len(gold)
     return Answers("class", rows, 1 - count / rows, 1 - most / rows, answer, gold.count(answer) / rows)
+
+
+@dataclass(frozen=True)
+class _Chance:
+    """A data set's loss of guessing for a batch of some rows: `fixed`, or, among its rows, ln(rows × documents)."""
+
+    fixed: float = 0.0
+    lowest: float = 0.0
+    candidates: int = 0
+    both_ways: bool = False
+
+    def of(self, rows: int) -> float:
+        if not self.candidates:
+            return self.fixed
+        forward = math.log(rows * self.candidates)
+        return (forward + math.log(rows)) / 2 if self.both_ways else forward
+
+
+def find_guessing_loss(stage: Stage) -> Guessing | None:
+    """Return what guessing costs in a stage; None where one of its objectives does not say."""
+    chances = [_find_chance(stage, data) for data in stage.data]
+    known = [chance for chance in chances if chance is not None]
+    if len(known) < len(chances):
+        return None
+    batches = stage.epoch(0)
+    loss = math.fsum(known[batch.data].of(len(batch.rows)) for batch in batches) / len(batches)
+    lowest = math.fsum(known[batch.data].lowest for batch in batches) / len(batches)
+    choices = max(1, round(math.exp(loss)))
+    off = abs(math.log(choices) - loss)
+    return Guessing(loss, lowest, "" if choices == 1 or off > 0.02 * loss else f" {'=' if off < 0.001 else '≈'} ln {choices}")
+
+
+def _find_chance(stage: Stage, data: StageData) -> _Chance | None:
+    objective, examples = stage.objectives[data.objective], data.examples.examples
+    if isinstance(objective, InBatch):
+        return _Chance(candidates=data.examples.columns - 1, both_ways=objective.settings.symmetric)
+    if isinstance(objective, Classification) and isinstance(data.labels, Tensor):
+        return _Chance(entropy(list(Counter(data.labels.tolist()).values())))
+    if not isinstance(objective, ScoreObjective):
+        return None
+    if objective.name == "cross_entropy" and isinstance(data.labels, Tensor):
+        return _Chance(entropy(list(Counter(data.labels.tolist()).values())))
+    if objective.name == "multiple_negatives":
+        return _Chance(math.fsum(math.log(len(example.texts) - 1) for example in examples) / len(examples))
+    if isinstance(objective.score_loss, Bce) and objective.score_loss.positive_weight == 1 and isinstance(data.labels, Tensor):
+        labels = data.labels.double().numpy()
+        # soft labels cannot be met exactly, so the lowest loss is not 0
+        return _Chance(
+            _measure_binary_entropy(float(labels.mean())), float(np.mean([_measure_binary_entropy(label) for label in labels.tolist()]))
+        )
+    return None
+
+
+def entropy(counts: Sequence[int]) -> float:
+    """Return the cross-entropy of always answering with the classes' frequencies.
+
+    >>> math.isclose(entropy([5, 5, 5]), math.log(3)), entropy([7])
+    (True, 0.0)
+    """
+    total = sum(counts)
+    return -math.fsum(count / total * math.log(count / total) for count in counts) + 0.0
+
+
+def _measure_binary_entropy(share: float) -> float:
+    return -math.fsum(part * math.log(part) for part in (share, 1 - share) if part > 0) + 0.0

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
+from munjang.atomic import is_full, make_folder, sync, sync_folder
 from munjang.errors import DamagedFile, MunjangError, NoSpace
-from munjang.whole_file import is_full, make_folder, sync, sync_folder
 
 MANIFEST = "manifest.json"
 _TEMPORARY = ".partial-"
@@ -31,7 +31,7 @@ def write_folder(target: Path, fill: Callable[[Path], None]) -> None:
         draft.mkdir()
         fill(draft)
         files = sorted(path for path in draft.rglob("*") if path.is_file())
-        listed = {path.relative_to(draft).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in files}
+        listed = {path.relative_to(draft).as_posix(): {"bytes": path.stat().st_size, "sha256": hash_file(path)} for path in files}
         (draft / MANIFEST).write_text(json.dumps(listed, indent=1), encoding="utf-8")
         sync_folder(draft)
         if target.exists():
@@ -39,7 +39,7 @@ def write_folder(target: Path, fill: Callable[[Path], None]) -> None:
         draft.rename(target)
         sync(target.parent)
     except (OSError, SafetensorError) as error:
-        raise _told(error, target) from None
+        raise _translate_error(error, target) from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
@@ -53,7 +53,7 @@ def write_file(target: Path, fill: Callable[[Path], None]) -> None:
         draft.replace(target)
         sync(target.parent)
     except (OSError, SafetensorError) as error:
-        raise _told(error, target) from None
+        raise _translate_error(error, target) from None
     finally:
         draft.unlink(missing_ok=True)
 
@@ -67,7 +67,7 @@ def write_text(target: Path, text: str) -> None:
     write_file(target, fill)
 
 
-def _told(error: OSError | SafetensorError, target: Path) -> OSError | MunjangError:
+def _translate_error(error: OSError | SafetensorError, target: Path) -> OSError | MunjangError:
     """Return the error in our words where we have some."""
     if is_full(error):
         return NoSpace(f"{target}: the disk is full; what was there before is intact\n  free some space and resume")
@@ -84,7 +84,7 @@ def check_folder(folder: Path) -> None:
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} - {MANIFEST}
     for name in sorted(found | set(expected)):
         path = folder / name
-        if name not in found or (path.stat().st_size, sha256_of(path)) != expected.get(name):
+        if name not in found or (path.stat().st_size, hash_file(path)) != expected.get(name):
             raise DamagedFile(f"{path}: is not what was written (size or checksum differs)\n  restore it, or train again")
 
 
@@ -99,7 +99,7 @@ def clear_partial(folder: Path) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def sha256_of(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """Return a file's checksum."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

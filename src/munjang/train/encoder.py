@@ -1,10 +1,10 @@
-"""A sentence encoder that can learn: tokenizer, backbone, pooling, and what stands after it.
+"""A sentence encoder that can learn: tokenizer, backbone, pooling, and the modules after it (dense, layer norm, normalisation).
 
-In: a sentence-transformers folder, a plain Hugging Face folder, or a backbone and tokenizer made from scratch. Out: `TrainableEncoder`,
-which turns token ids into vectors with a gradient, packed without padding where the family allows it. It also satisfies `types.Encoder`
-(`encode`, `dimension`, `fingerprint`), so that evaluation takes it as it is. Saving is in `finish.py`.
+`TrainableEncoder` turns token ids into vectors with a gradient, packed without padding where the family allows it. It also satisfies
+`types.Encoder` (`encode`, `dimension`, `fingerprint`), so that evaluation takes it as it is. Loading is in `load_folder.py`, saving in
+`save_folder.py`.
 
-Shapes: N texts, D dimensions, T tokens.
+Shapes: N texts, D dimensions, T tokens, V pieces of the vocabulary, A pieces that the data uses.
 """
 
 from __future__ import annotations
@@ -17,17 +17,122 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from munjang.engine.modules import Pooling
+from munjang.engine.modules import Activation
 from munjang.limits import LIMITS
-from munjang.train.compact import CompactEmbedding
-from munjang.train.packed import packed_hidden
+from munjang.train.packed import pool, run_packed
 from munjang.train.packed_parts import Parts, find_parts
 from munjang.train.packing import PackedTexts, pack
-from munjang.train.pooling import pool
-from munjang.types import Vectors
+from munjang.types import Pooling, Vectors
 from munjang.wording import count, name_facts, quote_place
+
+_ACTIVATIONS: dict[Activation, nn.Module] = {
+    "identity": nn.Identity(),
+    "tanh": nn.Tanh(),
+    "gelu": nn.GELU(),
+    "gelu_tanh": nn.GELU(approximate="tanh"),
+    "relu": nn.ReLU(),
+    "sigmoid": nn.Sigmoid(),
+}
+
+
+class Dense(nn.Module):
+    """activation(W x + b), with x added, or its projection, where the folder says residual."""
+
+    def __init__(
+        self, in_features: int, out_features: int, *, bias: bool = True, activation: Activation = "tanh", residual: bool = False
+    ) -> None:
+        super().__init__()
+        self.linear = nn.Linear(in_features, out_features, bias=bias)
+        self.in_features, self.out_features = in_features, out_features
+        self.activation, self.residual_used = activation, residual
+        self.residual = nn.Linear(in_features, out_features, bias=False) if residual and in_features != out_features else nn.Identity()
+
+    def forward(self, vectors_ND: Tensor) -> Tensor:
+        """Return the vectors after the layer."""
+        made: Tensor = _ACTIVATIONS[self.activation](self.linear(vectors_ND))
+        return made + self.residual(vectors_ND) if self.residual_used else made
+
+
+class Normalize(nn.Module):
+    """Scale each vector to length one."""
+
+    def forward(self, vectors_ND: Tensor) -> Tensor:
+        """Return vectors of length one."""
+        return F.normalize(vectors_ND, dim=-1)
+
+
+class TailNorm(nn.LayerNorm):
+    """A layer normalisation of the sentence vector."""
+
+
+def load_tensors(module: nn.Module, folder: Path) -> None:
+    """Fill a tail module from its folder's safetensors file; names that do not fit are refused."""
+    from safetensors.torch import load_file
+
+    from munjang.errors import FolderError
+
+    path = folder / "model.safetensors"
+    if not path.is_file():
+        raise FolderError(f"{path}: missing, expected the weights of a {type(module).__name__} module")
+    found: dict[str, Tensor] = load_file(path)
+    if isinstance(module, TailNorm):
+        found = {name.removeprefix("norm."): tensor for name, tensor in found.items()}
+    try:
+        module.load_state_dict({name: tensor.to(torch.float32) for name, tensor in found.items()})
+    except RuntimeError as error:
+        raise FolderError(f"{path}: the weights do not fit the module: {str(error).splitlines()[-1].strip()}") from None
+
+
+class CompactEmbedding(nn.Module):
+    """Stands in for an nn.Embedding; trains the used rows only, and still knows the others."""
+
+    def __init__(self, whole: nn.Embedding, used: Tensor) -> None:
+        super().__init__()
+        self.embedding_dim, self.num_embeddings, self.padding_idx = whole.embedding_dim, whole.num_embeddings, whole.padding_idx
+        self.weight = nn.Parameter(whole.weight.detach()[used].clone())
+        self.whole_VD: Tensor
+        self.slots_V: Tensor
+        self.register_buffer("whole_VD", whole.weight.detach().clone(), persistent=False)
+        slots_V = torch.full((whole.num_embeddings,), -1, dtype=torch.long)
+        slots_V[used] = torch.arange(len(used))
+        self.register_buffer("slots_V", slots_V.to(whole.weight.device), persistent=False)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Return each id's row. In training every id must be one that the data uses."""
+        slots = self.slots_V[ids]
+        if self.training:
+            return F.embedding(slots, self.weight)
+        rows = self.whole_VD[ids]
+        known = slots >= 0
+        rows[known] = self.weight.detach()[slots[known]]
+        return rows
+
+    def whole(self) -> Tensor:
+        """Return a copy of the whole table with the trained rows in their places, shape (V, D)."""
+        whole_VD = self.whole_VD.clone()
+        used = self.slots_V >= 0
+        whole_VD[used] = self.weight.detach()[self.slots_V[used]]
+        return whole_VD
+
+    def expand(self) -> nn.Embedding:
+        """Return a whole embedding with the trained rows in their places."""
+        whole_VD = self.whole()
+        return nn.Embedding(self.num_embeddings, self.embedding_dim, padding_idx=self.padding_idx, _weight=whole_VD)
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:  # noqa: ARG002
+        # saved as the embedding it stands for, so that a checkpoint does not depend on which rows were trained
+        destination[prefix + "weight"] = self.whole()
+
+    def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *_: object) -> None:
+        whole_VD = state_dict[prefix + "weight"]
+        with torch.no_grad():
+            self.whole_VD.copy_(whole_VD)
+            used = self.slots_V >= 0
+            self.weight[self.slots_V[used]] = whole_VD[used].to(self.weight)
+
 
 MAX_LENGTH = 128
 """Tokens of one text where neither folder nor recipe says a number, as the paper trains."""
@@ -41,7 +146,78 @@ class TextSettings:
     lowercase: bool = False
 
 
-class TrainableEncoder(nn.Module):
+class TrainableModel(nn.Module):
+    """What the trainer calls on a model of either kind. A subclass sets `_parts` by `_find_parts` once its modules are there."""
+
+    messages: tuple[str, ...] = ()
+    """What is worth knowing about how it was made."""
+    _parts: Parts | None = None
+
+    @property
+    def base(self) -> Any:
+        """The transformer that holds the word embedding."""
+        raise NotImplementedError
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a text (or a pair) gets."""
+        raise NotImplementedError
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the family has the pass without padding."""
+        return self._parts is not None
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
+
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of texts, in the form that `columns` takes."""
+        raise NotImplementedError
+
+    def columns(self, columns: Sequence[Sequence[Sequence[int]]]) -> list[Tensor]:
+        """Return what the objective reads, one tensor per column of it."""
+        raise NotImplementedError
+
+    def empty(self, columns: int) -> list[Tensor]:
+        """Return what `columns` gives for no rows."""
+        return [torch.zeros(0, self.dimension, device=self.device, requires_grad=True) for _ in range(columns)]
+
+    def train_rows(self, used: Tensor) -> None:
+        """Train only the word embedding's rows in `used`, and those that the model adds itself; see `CompactEmbedding`."""
+        whole = self.words
+        rows = torch.unique(torch.cat([used, torch.tensor(self._own_pieces(), dtype=torch.long)]))
+        if isinstance(whole, nn.Embedding) and whole.weight.requires_grad and len(rows) < whole.num_embeddings:
+            self.set_words(CompactEmbedding(whole, rows))
+
+    def train_all_rows(self) -> None:
+        """Put the whole word embedding back, with the trained rows in it."""
+        if isinstance(self.words, CompactEmbedding):
+            self.set_words(self.words.expand())
+
+    @property
+    def words(self) -> nn.Module:
+        """The word embedding."""
+        words: nn.Module = self.base.get_input_embeddings()
+        return words
+
+    def set_words(self, words: nn.Module) -> None:
+        """Put another word embedding in."""
+        self.base.set_input_embeddings(words)
+        self._parts = self._find_parts()
+
+    def _find_parts(self) -> Parts | None:
+        """Return the modules of the pass without padding; None where the family has none."""
+        return find_parts(self.base)
+
+    def _own_pieces(self) -> list[int]:
+        """Return pieces that stand in a batch although no text of the data has them."""
+        return []
+
+
+class TrainableEncoder(TrainableModel):
     """Texts or token ids → sentence vectors, with a gradient."""
 
     def __init__(
@@ -52,15 +228,13 @@ class TrainableEncoder(nn.Module):
         self.tail = nn.Sequential(*tail)
         self.tokenizer, self.modes, self.text = tokenizer, tuple(modes), text
         self.prompts: dict[str, str] = {}
-        self.said: tuple[str, ...] = ()
-        """What is worth knowing about how it was made."""
         self.folder: Path | None = None
         """Where the backbone was loaded from, if it was."""
         pooler = getattr(backbone, "pooler", None)
         if isinstance(pooler, nn.Module):
             # the sentence vector never passes the pooler: without this it would only cost the optimiser
             pooler.requires_grad_(False)
-        self._parts = find_parts(backbone)
+        self._parts = self._find_parts()
 
     def __repr__(self) -> str:
         made = [] if self.folder is None else [quote_place(self.folder)]
@@ -68,18 +242,18 @@ class TrainableEncoder(nn.Module):
         return name_facts("TrainableEncoder", [*made, count(self.dimension, "dimension"), size, f"{'+'.join(self.modes)} pooling"])
 
     @property
+    def base(self) -> Any:
+        """The backbone."""
+        return self.backbone
+
+    @property
     def dimension(self) -> int:
-        """How many numbers one vector has."""
+        """The number of dimensions of a vector."""
         for module in reversed(self.tail):
             if hasattr(module, "out_features"):
                 return int(module.out_features)  # type: ignore[arg-type]
         config: Any = self.backbone.config
         return int(config.hidden_size) * len(self.modes)
-
-    @property
-    def is_packed(self) -> bool:
-        """Whether the family has the pass without padding."""
-        return self._parts is not None
 
     @property
     def fingerprint(self) -> str:
@@ -108,16 +282,12 @@ class TrainableEncoder(nn.Module):
     def hidden(self, ids: Sequence[Sequence[int]]) -> tuple[Tensor, PackedTexts]:
         """Return the last layer's row of each token, shape (T, width), in the order of the plan that comes with it."""
         packed = pack(ids).to(self.device)
-        return self._padded_hidden(packed, ids) if self._parts is None else packed_hidden(self._parts, packed), packed
+        return self._padded_hidden(packed, ids) if self._parts is None else run_packed(self._parts, packed), packed
 
     def columns(self, columns: Sequence[Sequence[Sequence[int]]]) -> list[Tensor]:
         """Return one tensor of vectors per column, all columns in one pass."""
         vectors_ND = self([ids for column in columns for ids in column])
         return list(vectors_ND.split([len(column) for column in columns]))
-
-    def empty(self, columns: int) -> list[Tensor]:
-        """Return what `columns` gives for no rows."""
-        return [torch.zeros(0, self.dimension, device=self.device, requires_grad=True) for _ in range(columns)]
 
     def encode(self, texts: Iterable[str], /) -> Vectors:
         """Return one float32 row per text, in the caller's order, dropout off; a text that stands there twice is encoded once."""
@@ -130,35 +300,14 @@ class TrainableEncoder(nn.Module):
         rows_UD = np.empty((len(unique), self.dimension), np.float32)
         ids = self.tokens(unique)
         with torch.no_grad():
-            for batch in _by_tokens(ids, LIMITS.batch_tokens * 4):
+            for batch in _plan_batches(ids, LIMITS.batch_tokens * 4):
                 rows_UD[batch] = self([ids[index] for index in batch]).float().cpu().numpy()
         self.train(was_training)
         place = {text: index for index, text in enumerate(unique)}
         return np.ascontiguousarray(rows_UD[[place[text] for text in listed]])
 
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return next(self.parameters()).device
-
-    def train_rows(self, used: Tensor) -> None:
-        """Train only the word embedding's rows in `used`, and padding's where there is padding; see `compact.py`."""
-        whole = self.words
-        rows = used if self._parts is not None else torch.unique(torch.cat([used, torch.tensor([self._padding])]))
-        if isinstance(whole, nn.Embedding) and whole.weight.requires_grad and len(rows) < whole.num_embeddings:
-            self.set_words(CompactEmbedding(whole, rows))
-
-    def train_all_rows(self) -> None:
-        """Put the whole word embedding back, with the trained rows in it."""
-        if isinstance(self.words, CompactEmbedding):
-            self.set_words(self.words.expanded())
-
-    @property
-    def words(self) -> nn.Module:
-        """The word embedding."""
-        backbone: Any = self.backbone
-        words: nn.Module = backbone.get_input_embeddings()
-        return words
+    def _own_pieces(self) -> list[int]:
+        return [] if self.is_packed else [self._padding]
 
     @property
     def _padding(self) -> int:
@@ -168,12 +317,6 @@ class TrainableEncoder(nn.Module):
     def parts(self) -> Parts | None:
         """The modules of the pass without padding."""
         return self._parts
-
-    def set_words(self, words: nn.Module) -> None:
-        """Put another word embedding in."""
-        backbone: Any = self.backbone
-        backbone.set_input_embeddings(words)
-        self._parts = find_parts(self.backbone)
 
     def _padded_hidden(self, packed: PackedTexts, ids: Sequence[Sequence[int]]) -> Tensor:
         """Run a family that packing does not know the usual way, and take the real tokens out."""
@@ -188,7 +331,7 @@ class TrainableEncoder(nn.Module):
         return hidden_TD
 
 
-def _by_tokens(ids: Sequence[Sequence[int]], budget: int) -> Iterator[list[int]]:
+def _plan_batches(ids: Sequence[Sequence[int]], budget: int) -> Iterator[list[int]]:
     """Yield indices of texts of like length, up to `budget` tokens at a time."""
     batch: list[int] = []
     held = 0

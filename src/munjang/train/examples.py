@@ -7,15 +7,15 @@ pairs. A broken line is an error that names it; with skip_bad it is left out and
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from munjang.errors import InputError, UsageError, shown
-from munjang.evaluate.datasets import (
+from munjang.data import (
     AnyDataset,
     LabelledPair,
     LabelledText,
@@ -24,20 +24,18 @@ from munjang.evaluate.datasets import (
     TextPair,
     Triplet,
     read_any,
-    read_labelled_pairs,
-    read_labelled_texts,
-    read_scored_pairs,
-    read_text_pairs,
-    read_triplets,
 )
+from munjang.data.parallel import read_parallel_pairs
+from munjang.data.plain_text import make_row_filter, read_plain_texts
+from munjang.data.read import READERS
+from munjang.errors import InputError, UsageError, quote
 from munjang.report.words import Message, Word
-from munjang.train.parallel import read_parallel_pairs
-from munjang.train.plain_text import read_plain_texts
-from munjang.train.row_filter import wanted_rows
-from munjang.train.several_negatives import read_several_negatives
+from munjang.text.readers import read_rows
+from munjang.text.records import BadLines
 
 if TYPE_CHECKING:
     from munjang.train.objectives import DataShape
+
 
 Kind: TypeAlias = Literal["scored", "labelled", "pairs", "triplets", "texts", "parallel", "plain", "sentences"]
 """plain: texts without labels, each a row; sentences: the same, cut into sentences."""
@@ -118,7 +116,7 @@ class ExampleSet:
 
 def read_examples(source: DataSource, *, seed: int = 0) -> ExampleSet:
     """Return the examples of one file; an empty file is refused."""
-    made = _read(source, seed)
+    made = _read_source(source, seed)
     if not made.examples:
         raise InputError(f"{made.source}: no rows to learn from ({len(made.skipped)} were left out)")
     if source.limit is not None and source.limit < len(made):
@@ -127,46 +125,50 @@ def read_examples(source: DataSource, *, seed: int = 0) -> ExampleSet:
     return made
 
 
-def from_dataset(data: AnyDataset, *, seed: int = 0) -> ExampleSet:
+def convert_dataset(data: AnyDataset, *, seed: int = 0) -> ExampleSet:
     """Return a data set's rows as examples; sentences with a class become pairs of one class."""
     rows: Sequence[SourceRow] = data.rows
     first = rows[0] if rows else None
     if isinstance(first, LabelledText):
-        made = _grouped([row for row in rows if isinstance(row, LabelledText)], seed)
+        made = _pair_groups([row for row in rows if isinstance(row, LabelledText)], seed)
         return ExampleSet(tuple(made), None, data.source, skipped=data.skipped, notes=data.notes)
     if isinstance(first, LabelledPair):
-        return _labelled([row for row in rows if isinstance(row, LabelledPair)], data)
+        return _number_classes([row for row in rows if isinstance(row, LabelledPair)], data)
     kind: Label | None = "score" if isinstance(first, ScoredPair) else None
-    return ExampleSet(tuple(_example(row) for row in rows), kind, data.source, skipped=data.skipped, notes=data.notes)
+    return ExampleSet(tuple(_make_example(row) for row in rows), kind, data.source, skipped=data.skipped, notes=data.notes)
 
 
-def _read(source: DataSource, seed: int) -> ExampleSet:
+def _read_source(source: DataSource, seed: int) -> ExampleSet:
     if source.kind == "parallel":
-        return _parallel(source)
+        return _read_parallel(source)
     if source.kind in ("plain", "sentences"):
-        return _plain(source)
+        return _read_plain(source)
     if source.where:
         raise UsageError(f'{source.path}: where chooses rows of parallel and plain files\n  say kind = "parallel" or kind = "plain"')
     listed = len(source.texts) > 3 or source.scores is not None
-    return _several_negatives(source) if listed else from_dataset(_dataset(source), seed=seed)
+    return _read_negatives(source) if listed else convert_dataset(_read_dataset(source), seed=seed)
 
 
-def _parallel(source: DataSource) -> ExampleSet:
+def _read_parallel(source: DataSource) -> ExampleSet:
     found = read_parallel_pairs(source.path, columns=source.texts, where=source.where, skip_bad=source.skip_bad)
     made = tuple(Example((pair.source, pair.translation), None, pair.where) for pair in found.pairs)
     return ExampleSet(made, None, Path(source.path).name, skipped=found.skipped, notes=tuple(found.notes()))
 
 
-def _plain(source: DataSource) -> ExampleSet:
+def _read_plain(source: DataSource) -> ExampleSet:
     found = read_plain_texts(
-        source.path, columns=source.texts, sentences=source.kind == "sentences", skip_bad=source.skip_bad, wanted=wanted_rows(source.where)
+        source.path,
+        columns=source.texts,
+        sentences=source.kind == "sentences",
+        skip_bad=source.skip_bad,
+        wanted=make_row_filter(source.where),
     )
     made = tuple(Example((text,), None, where) for text, where in found.texts)
     notes = (Message(Word.TEXTS_REPEATED, count=found.repeated),) if found.repeated else ()
     return ExampleSet(made, None, Path(source.path).name, skipped=found.skipped, notes=notes)
 
 
-def _example(row: SourceRow) -> Example:
+def _make_example(row: SourceRow) -> Example:
     if isinstance(row, ScoredPair):
         return Example((row.a, row.b), row.score, row.where)
     if isinstance(row, Triplet):
@@ -175,11 +177,11 @@ def _example(row: SourceRow) -> Example:
     return Example((row.a, row.b), None, row.where)
 
 
-def _labelled(rows: Sequence[LabelledPair], data: AnyDataset) -> ExampleSet:
+def _number_classes(rows: Sequence[LabelledPair], data: AnyDataset) -> ExampleSet:
     names = tuple(sorted({row.label for row in rows}))
     if len(names) < 2:
         raise InputError(
-            f"{data.source}: every label is {shown(names[0])}, expected two classes or more\n  check which column is the label"
+            f"{data.source}: every label is {quote(names[0])}, expected two classes or more\n  check which column is the label"
         )
     kind: Label = "binary" if set(names) == {"0", "1"} else "class"
     number = {name: float(index) for index, name in enumerate(names)}
@@ -187,7 +189,7 @@ def _labelled(rows: Sequence[LabelledPair], data: AnyDataset) -> ExampleSet:
     return ExampleSet(made, kind, data.source, classes=names, skipped=data.skipped, notes=data.notes)
 
 
-def _grouped(rows: Sequence[LabelledText], seed: int) -> list[Example]:
+def _pair_groups(rows: Sequence[LabelledText], seed: int) -> list[Example]:
     groups: dict[str, list[LabelledText]] = {}
     for row in rows:
         groups.setdefault(row.label, []).append(row)
@@ -200,10 +202,10 @@ def _grouped(rows: Sequence[LabelledText], seed: int) -> list[Example]:
     return made
 
 
-def _dataset(source: DataSource) -> AnyDataset:
+def _read_dataset(source: DataSource) -> AnyDataset:
     labels = None if source.labels is None else {str(key): str(value) for key, value in source.labels.items()}
     options = ReadOptions(source.layout, None, source.label_range, labels, source.skip_bad)
-    kind = source.kind or _kind(source)
+    kind = source.kind or _choose_kind(source)
     if source.texts:
         roles = {"triplets": ("anchor", "positive", "negative"), "texts": ("text",)}.get(str(kind), ("a", "b"))
         if len(source.texts) != len(roles):
@@ -220,17 +222,10 @@ def _dataset(source: DataSource) -> AnyDataset:
         raise InputError(f"{source.path}: no such file")
     if kind is None:
         return read_any(path, options)
-    readers: dict[Kind, Callable[[Path, ReadOptions], AnyDataset]] = {
-        "scored": read_scored_pairs,
-        "labelled": read_labelled_pairs,
-        "pairs": read_text_pairs,
-        "triplets": read_triplets,
-        "texts": read_labelled_texts,
-    }
-    return readers[kind](path, options)
+    return READERS[kind](path, options)
 
 
-def _kind(source: DataSource) -> Kind | None:
+def _choose_kind(source: DataSource) -> Kind | None:
     """Return what named columns mean; None where nothing is named and the file is recognised by itself."""
     if not source.texts:
         return "scored" if source.label_range is not None and source.layout is None else None
@@ -241,7 +236,41 @@ def _kind(source: DataSource) -> Kind | None:
     return "triplets" if len(source.texts) == 3 else "pairs"
 
 
-def _several_negatives(source: DataSource) -> ExampleSet:
-    found = read_several_negatives(source.path, texts=source.texts, scores=source.scores, skip_bad=source.skip_bad)
-    made = tuple(Example(row.texts, None, row.where, scores=row.scores) for row in found.rows)
-    return ExampleSet(made, "margins" if source.scores else None, Path(source.path).name, skipped=found.skipped)
+def _read_negatives(source: DataSource) -> ExampleSet:
+    """Read rows of an anchor, its positive and several negatives in columns, with a teacher's scores where columns name them."""
+    texts, scores = source.texts, source.scores
+    if scores is not None and (len(texts) < 3 or len(scores) not in (len(texts) - 1, len(texts) - 2)):
+        raise UsageError(
+            f"{source.path}: scores names {len(scores)} columns for {len(texts)} texts, expected texts with a query, a positive and "
+            "negatives, and one score for each text after the first (or one margin for each negative)"
+        )
+    bad = BadLines(keep=1_000_000) if source.skip_bad else None
+    made = []
+    for row in read_rows(source.path, bad=bad):
+        try:
+            sentences = tuple(_get_sentence(row.values, name, row.where) for name in texts)
+            numbers = tuple(_get_number(row.values, name, row.where) for name in scores or ())
+            made.append(Example(sentences, None, row.where, scores=numbers))
+        except InputError as error:
+            if bad is None:
+                raise
+            bad.add(row.where, error)
+    skipped = tuple(bad.first) if bad else ()
+    return ExampleSet(tuple(made), "margins" if scores else None, Path(source.path).name, skipped=skipped)
+
+
+def _get_sentence(values: Mapping[str, object], name: str, where: str) -> str:
+    value = values.get(name)
+    if not isinstance(value, str) or not value.strip():
+        raise InputError(f"{where}: {name} is empty or missing, expected a sentence; columns are {', '.join(values)}")
+    return value.strip()
+
+
+def _get_number(values: Mapping[str, object], name: str, where: str) -> float:
+    try:
+        number = float(str(values.get(name)))
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{where}: {name} is {quote(str(values.get(name)))}, expected a number; columns are {', '.join(values)}")
+    return number

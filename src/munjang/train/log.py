@@ -84,7 +84,7 @@ class TrainingLog:
         """Return what `to_json` described."""
         steps = [StepEntry(**entry) for entry in values["steps"]]
         finals = [FinalEntry(**entry) for entry in values.get("finals", [])]  # snapshots of an older version have none
-        return cls(steps, [_evaluation(entry) for entry in values["evaluations"]], finals)
+        return cls(steps, [_read_evaluation(entry) for entry in values["evaluations"]], finals)
 
     def write(self, path: Path) -> None:
         """Write one JSON line per step, evaluation and test score."""
@@ -93,6 +93,6 @@ class TrainingLog:
         path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
 
 
-def _evaluation(values: dict[str, Any]) -> DevEntry:
+def _read_evaluation(values: dict[str, Any]) -> DevEntry:
     answers = values.get("answers")  # snapshots of an older version have none
     return DevEntry(**{**values, "answers": None if answers is None else Answers(**answers)})

@@ -7,23 +7,78 @@ the model in `finish.py`.
 
 from __future__ import annotations
 
+import json
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from munjang.atomic import make_folder
+from munjang.errors import DamagedFile, UsageError
 from munjang.report.words import Message, Word
-from munjang.train.build import Trainable, build
 from munjang.train.checkpoint import Checkpoints, Position
-from munjang.train.claim import claim_output, release_output
+from munjang.train.durable import clear_partial, is_partial, write_text
 from munjang.train.interrupt import Interrupted, catch_stop
-from munjang.train.kinds import Measures, measures_of, prepare
 from munjang.train.log import TrainingLog
 from munjang.train.processes import Processes, autocast
 from munjang.train.progress import Progress
-from munjang.train.recipe import Recipe
+from munjang.train.recipe import Recipe, list_differences
 from munjang.train.stage import Stage
-from munjang.train.stage_run import StageRun, Training
+from munjang.train.stage_run import Measures, StageRun, Training
+from munjang.train.tasks import Task, make_task
+
+_RECIPE = "recipe.json"
+
+
+def claim_output(recipe: Recipe, folder: Path, *, processes: Processes, resume: bool) -> bool:
+    """Take the recipe's output for this run and say whether it is new; False where an earlier run of the same recipe is resumed.
+
+    `folder`, inside the output, holds the training's own files.
+    """
+    output, path = Path(recipe.output), folder / _RECIPE
+    wanted = json.dumps(recipe.to_json(), indent=1, ensure_ascii=False)
+    if resume and path.is_file():
+        _refuse_other_recipe(path, json.loads(wanted), output=recipe.output)
+        return False
+    if output.exists() and not _is_free(output, folder):
+        hint = "use --resume to go on with it, or name another output" if path.is_file() else "name another output"
+        raise UsageError(f"{recipe.output}: is there already and not empty\n  {hint}")
+    processes.wait()
+    if processes.is_first:
+        make_folder(folder)
+        clear_partial(folder)
+        write_text(path, wanted)
+    processes.wait()
+    return True
+
+
+def release_output(output: Path, folder: Path) -> None:
+    """Give a newly claimed output back as it was found; what says whose it is goes last, so that a kill on the way does not orphan it."""
+    for path in [path for path in folder.glob("*") if path.name != _RECIPE]:
+        shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    if output.is_dir() and not any(output.iterdir()):
+        output.rmdir()
+
+
+def _is_free(output: Path, folder: Path) -> bool:
+    """Return whether an output holds nothing, or only what a process left that was killed while it claimed it."""
+    inside = list(output.iterdir())
+    return not inside or (inside == [folder] and folder.is_dir() and all(is_partial(path) for path in folder.iterdir()))
+
+
+def _refuse_other_recipe(path: Path, wanted: dict[str, object], *, output: str) -> None:
+    try:
+        found = dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError):
+        raise DamagedFile(f"{path}: is not a JSON object") from None
+    # a training that was moved is where it is found, whatever its recipe said
+    changed = list_differences({**found, "output": wanted["output"]}, wanted)
+    if changed:
+        lines = "\n".join(f"  {line}" for line in changed)
+        raise UsageError(f"{output}: was started with another recipe, so it cannot go on with this one\n{lines}")
+
 
 TRAINING = "training"
 
@@ -32,12 +87,12 @@ TRAINING = "training"
 class Outcome:
     """What a training leaves behind."""
 
-    encoder: Trainable
+    task: Task
     log: TrainingLog
     stages: tuple[Stage, ...]
-    said: tuple[str, ...]
-    told: frozenset[tuple[int, str]] = frozenset()
-    """The stages and kinds of what was diagnosed and said on the way."""
+    messages: tuple[str, ...]
+    reported: frozenset[tuple[int, str]] = frozenset()
+    """The stages and kinds of diagnosis that were shown on the way."""
 
 
 class Trainer:
@@ -50,10 +105,10 @@ class Trainer:
         autocast(recipe.precision, self.processes.device)  # refuse bf16 before any work
         checkpoints = Checkpoints(self.folder / "checkpoints")
         self.is_new = claim_output(recipe, self.folder, processes=self.processes, resume=resume)
-        snapshot = None if self.is_new else checkpoints.latest()
+        snapshot = None if self.is_new else checkpoints.load_latest()
         log, position = (snapshot.log, snapshot.position) if snapshot else (TrainingLog(), Position())
         self.training = Training(recipe, progress, clock, self.processes, checkpoints, log, position, snapshot)
-        self.said: list[str] = []
+        self.messages: list[str] = []
 
     def run(self) -> Outcome:
         """Train every stage that is not done yet. Bad data of any stage is refused before the first step of all."""
@@ -66,55 +121,59 @@ class Trainer:
                 release_output(Path(self.recipe.output), self.folder)
             raise
 
-    def interrupted(self) -> Interrupted | None:
+    def make_interrupt(self) -> Interrupted | None:
         """Return what to raise for a Ctrl-C that came between steps; None where there is nothing to go on from."""
-        position, count = self.training.checkpoints.position(), self.processes.count
+        position, count = self.training.checkpoints.read_position(), self.processes.count
         if position is None and not self._has_teacher():
             return None
-        stands = f"the last checkpoint is {self._place(position)}" if position else "the teacher's vectors are kept"
+        stands = f"the last checkpoint is {self._describe_place(position)}" if position else "the teacher's vectors are kept"
         return Interrupted(f"interrupted; {stands} in {self.training.checkpoints.folder}", is_shared=count > 1)
 
     def _run(self) -> Outcome:
         if self.resume and self.processes.is_first:
-            self.progress.said(self._resumed())
+            self.progress.show_message(self._describe_resume())
         # the first process makes what is kept in the folder, the others find it there
         if not self.processes.is_first:
             self.processes.wait()
-        encoder = build(self.recipe, keep=self.folder).to(self.processes.device)
-        ready = [self._prepared(number, encoder) for number in range(len(self.recipe.stages))]
+        task = make_task(self.recipe, keep=self.folder)
+        task.model.to(self.processes.device)
+        ready = [self._prepare(number, task) for number in range(len(self.recipe.stages))]
         if self.processes.is_first:
             self.processes.wait()
         if self.processes.is_first and self.processes.count > 1:
-            self.progress.said(f"{self.processes.count} processes train together, each on its share of every batch")
+            self.progress.show_message(f"{self.processes.count} processes train together, each on its share of every batch")
         stages = [stage for stage, _ in ready]
         with catch_stop() as self.training.stop:
             for stage, measures in ready:
-                self._stage(stage, measures, encoder)
+                self._train_stage(stage, measures, task)
         if self.processes.any(self.training.stop.number is not None):  # asked for while the last stage was finished
-            raise self.interrupted() or KeyboardInterrupt
+            raise self.make_interrupt() or KeyboardInterrupt
         if self.training.snapshot is not None:  # every stage was done already
-            encoder.load_state_dict({name.removeprefix("encoder."): tensor for name, tensor in self.training.snapshot.model.items()})
+            task.model.load_state_dict({name.removeprefix("encoder."): tensor for name, tensor in self.training.snapshot.model.items()})
         if self.processes.is_first:
             self.training.log.write(self.folder / "log.jsonl")
-        return Outcome(encoder, self.training.log, tuple(stages), tuple(self.said), frozenset(self.training.told))
+        return Outcome(task, self.training.log, tuple(stages), tuple(self.messages), frozenset(self.training.reported))
 
-    def _prepared(self, number: int, encoder: Trainable) -> tuple[Stage, Measures]:
+    def _prepare(self, number: int, task: Task) -> tuple[Stage, Measures]:
         recipe = self.recipe.stages[number]
-        stage = prepare(recipe, encoder, number=number, seed=self.recipe.seed, folder=self.folder, said=self.progress.said)
+        stage = task.prepare(recipe, number=number, seed=self.recipe.seed, show=self.progress.show_message)
         stage.epoch(0)  # refuses data that gives no batch
-        self.said += [Message(Word.NAMED, name=self._name(number), line=line) for line in stage.said]
-        return stage, measures_of(stage, encoder) if self.training.position.stage <= number else Measures()
+        self.messages += [Message(Word.NAMED, name=self._get_name(number), line=line) for line in stage.messages]
+        if self.training.position.stage > number:
+            return stage, Measures()
+        dev = None if recipe.dev is None else task.read_dev(recipe.dev, "dev", stage)
+        return stage, Measures(dev, None if recipe.test is None else task.read_dev(recipe.test, "test", stage))
 
-    def _stage(self, stage: Stage, measures: Measures, encoder: Trainable) -> None:
+    def _train_stage(self, stage: Stage, measures: Measures, task: Task) -> None:
         if self.training.position.stage > stage.number:
             return
-        name = self._name(stage.number)
+        name = self._get_name(stage.number)
         if self.processes.is_first:
-            for line in stage.said:
-                self.progress.said(f"{name}: {line}")
-        StageRun(self.training, stage, encoder, measures, name).train()
+            for line in stage.messages:
+                self.progress.show_message(f"{name}: {line}")
+        StageRun(self.training, stage, task.model, measures, name).train()
 
-    def _resumed(self) -> str:
+    def _describe_resume(self) -> str:
         """Say from where a resumed training goes on, or that it starts anew."""
         if self.is_new:
             return f"{self.recipe.output}: no earlier training is there, so it starts anew"
@@ -122,17 +181,17 @@ class Trainer:
             return f"{self.recipe.output}: the earlier training left no checkpoint, so it starts anew"
         if self.training.position.stage == len(self.recipe.stages):
             return f"{self.recipe.output}: every step was done, the model is saved again"
-        return f"{self.recipe.output}: goes on from the checkpoint {self._place(self.training.position)}"
+        return f"{self.recipe.output}: goes on from the checkpoint {self._describe_place(self.training.position)}"
 
-    def _place(self, position: Position) -> str:
+    def _describe_place(self, position: Position) -> str:
         if position.stage == len(self.recipe.stages):
             return "after the last stage"
-        stage = self._name(position.stage)
+        stage = self._get_name(position.stage)
         return f"after step {position.step:,} of {stage}" if position.step else f"before the first step of {stage}"
 
     def _has_teacher(self) -> bool:
         """Say whether a teacher's vectors stand in the folder: hours of work that the next run need not do again."""
         return any((self.folder / "teacher").glob("*.npy"))
 
-    def _name(self, number: int) -> str:
+    def _get_name(self, number: int) -> str:
         return self.recipe.stages[number].name or Message(Word.STAGE_NUMBER, number=number + 1)

@@ -9,8 +9,6 @@ Shapes: N pairs, M texts of the corpus, K candidates of a query.
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +16,10 @@ from typing import Literal
 
 import numpy as np
 
+from munjang.data.files import write_rows
+from munjang.data.rows import TextPair, Triplet
 from munjang.errors import InputError, UsageError
-from munjang.evaluate.datasets.rows import TextPair, Triplet
 from munjang.text.validate_texts import validate_texts
-from munjang.train.durable import write_file
 from munjang.types import Encoder, check_encoder
 from munjang.vectors.similarity import similarity_pairwise
 from munjang.vectors.topk import top_k
@@ -49,7 +47,7 @@ class MineOptions:
 
 
 @dataclass(frozen=True)
-class Mined:
+class MinedTriplets:
     """Triplets, and how many pairs found too few negatives."""
 
     triplets: tuple[Triplet, ...]
@@ -64,7 +62,7 @@ class Mined:
 
 def mine_negatives(
     encoder: Encoder, pairs: Sequence[TextPair], corpus: Iterable[str] | None = None, *, options: MineOptions | None = None
-) -> Mined:
+) -> MinedTriplets:
     """Return triplets for pairs; without a corpus the other pairs' positives are the candidates."""
     check_encoder(encoder)
     chosen = options or MineOptions()
@@ -100,41 +98,13 @@ def mine_negatives(
         empty += not kept
         taken += [score for _, score in kept]
         triplets += [Triplet(pair.a, pair.b, text, pair.where) for text, _ in kept]
-    return Mined(tuple(triplets), len(pairs), short, empty, float(np.mean(own)), float(np.mean(taken)) if taken else float("nan"))
+    return MinedTriplets(tuple(triplets), len(pairs), short, empty, float(np.mean(own)), float(np.mean(taken)) if taken else float("nan"))
 
 
 def write_triplets(triplets: Iterable[Triplet], path: Path | str) -> int:
     """Write triplets as JSON lines, TSV or CSV by the file's suffix; return how many."""
-    path = Path(path)
-    check_format(path)
-    listed = list(triplets)
-    write_file(path, lambda draft: _write(listed, draft, path.suffix))
-    return len(listed)
-
-
-def check_format(path: Path) -> None:
-    """Refuse a file whose suffix is no format that triplets are written in."""
-    if path.suffix not in (".jsonl", ".tsv", ".csv"):
-        raise UsageError(f"{path.name}: no known format, expected .jsonl, .tsv or .csv")
-
-
-def _write(triplets: Sequence[Triplet], path: Path, suffix: str) -> None:
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        rows = csv.writer(stream) if suffix == ".csv" else None
-        header = ("anchor", "positive", "negative")
-        if rows is not None:
-            rows.writerow(header)
-        elif suffix == ".tsv":
-            stream.write("\t".join(header) + "\n")
-        for triplet in triplets:
-            texts = (triplet.anchor, triplet.positive, triplet.negative)
-            if rows is not None:
-                rows.writerow(texts)
-            elif suffix == ".tsv":
-                # a tab or line break inside a text would make another column or row of it
-                stream.write("\t".join(" ".join(text.split()) for text in texts) + "\n")
-            else:
-                stream.write(json.dumps(dict(zip(header, texts, strict=True)), ensure_ascii=False) + "\n")
+    rows = ((triplet.anchor, triplet.positive, triplet.negative) for triplet in triplets)
+    return write_rows(Path(path), ("anchor", "positive", "negative"), rows)
 
 
 def _fits(score: float, positive: float, options: MineOptions) -> bool:

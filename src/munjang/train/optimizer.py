@@ -21,31 +21,31 @@ _HEAD = re.compile(r"^encoder\.model\.((pre_)?classifier\.|head\.|\w+\.pooler\.)
 
 def freeze(encoder: nn.Module, stage: StageRecipe) -> None:
     """Hold the embeddings and the first layers still where the stage says so, and let everything else learn."""
-    layers = layer_count(encoder)
+    layers = count_layers(encoder)
     if stage.freeze_layers > layers:
         raise UsageError(f"freeze_layers is {stage.freeze_layers}, the model has {layers} layers")
     for name, parameter in encoder.named_parameters():
-        layer = layer_of(name)
+        layer = find_layer(name)
         held = (layer is None and "embeddings" in name and stage.freeze_embeddings) or (layer is not None and layer < stage.freeze_layers)
         parameter.requires_grad_(not held and not (".pooler." in name and name.startswith("backbone.")))
 
 
-def layer_of(name: str) -> int | None:
+def find_layer(name: str) -> int | None:
     """Return the number of the layer that a parameter belongs to.
 
-    >>> layer_of("backbone.encoder.layer.3.output.dense.weight"), layer_of("backbone.embeddings.LayerNorm.bias")
+    >>> find_layer("backbone.encoder.layer.3.output.dense.weight"), find_layer("backbone.embeddings.LayerNorm.bias")
     (3, None)
     """
     found = _LAYER.search(name)
     return int(found[1]) if found else None
 
 
-def layer_count(encoder: nn.Module) -> int:
+def count_layers(encoder: nn.Module) -> int:
     """Return how many layers the backbone has."""
-    return 1 + max((layer_of(name) or 0 for name, _ in encoder.named_parameters()), default=-1)
+    return 1 + max((find_layer(name) or 0 for name, _ in encoder.named_parameters()), default=-1)
 
 
-def learning(modules: Mapping[str, nn.Module]) -> Iterator[tuple[str, nn.Parameter]]:
+def list_learning(modules: Mapping[str, nn.Module]) -> Iterator[tuple[str, nn.Parameter]]:
     """Yield the parameters that learn, by module and name."""
     for prefix, module in modules.items():
         for name, parameter in module.named_parameters():
@@ -55,11 +55,11 @@ def learning(modules: Mapping[str, nn.Module]) -> Iterator[tuple[str, nn.Paramet
 
 def make_optimizer(modules: Mapping[str, nn.Module], stage: StageRecipe) -> torch.optim.AdamW:
     """Return AdamW over every learning parameter of "encoder" and the heads, in groups of equal rate and decay."""
-    layers = layer_count(modules["encoder"])
+    layers = count_layers(modules["encoder"])
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
-    for name, parameter in learning(modules):
+    for name, parameter in list_learning(modules):
         decay = 0.0 if name.endswith(".bias") or "norm" in name.lower() else stage.weight_decay
-        groups.setdefault((_rate(name, stage, layers), decay), []).append(parameter)
+        groups.setdefault((_choose_rate(name, stage, layers), decay), []).append(parameter)
     if not groups:
         raise UsageError("every parameter is frozen, so nothing can learn")
     listed = [{"params": members, "lr": rate, "base_lr": rate, "weight_decay": decay} for (rate, decay), members in groups.items()]
@@ -72,10 +72,10 @@ def set_rate(optimizer: torch.optim.Optimizer, factor: float) -> None:
         group["lr"] = group["base_lr"] * factor
 
 
-def rate_factor(step: int, total: int, warmup: float) -> float:
+def get_rate_factor(step: int, total: int, warmup: float) -> float:
     """Return what share of the learning rate step `step` (from 0) gets: rising over the warm-up, then falling to 0 at the end.
 
-    >>> [round(rate_factor(step, 10, 0.2), 2) for step in (0, 1, 2, 6, 9)]
+    >>> [round(get_rate_factor(step, 10, 0.2), 2) for step in (0, 1, 2, 6, 9)]
     [0.0, 0.5, 1.0, 0.5, 0.12]
     """
     rising = round(total * warmup)
@@ -84,7 +84,7 @@ def rate_factor(step: int, total: int, warmup: float) -> float:
     return max(0.0, (total - step) / max(1, total - rising))
 
 
-def optimizer_state(optimizer: torch.optim.Optimizer, named: Sequence[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:
+def save_optimizer(optimizer: torch.optim.Optimizer, named: Sequence[tuple[str, nn.Parameter]]) -> dict[str, Tensor]:
     """Return the optimiser's memory as tensors by parameter name."""
     state: dict[str, Tensor] = {}
     for name, parameter in named:
@@ -94,7 +94,7 @@ def optimizer_state(optimizer: torch.optim.Optimizer, named: Sequence[tuple[str,
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, named: Sequence[tuple[str, nn.Parameter]], state: Mapping[str, Tensor]) -> None:
-    """Give the optimiser back what `optimizer_state` took."""
+    """Give the optimiser back what `save_optimizer` took."""
     parameters = dict(named)
     for entry, value in state.items():
         name, key = entry.rsplit("|", 1)
@@ -102,10 +102,10 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, named: Sequence[tuple[st
         optimizer.state[parameter][key] = value.clone() if key == "step" else value.to(parameter.device).clone()
 
 
-def _rate(name: str, stage: StageRecipe, layers: int) -> float:
+def _choose_rate(name: str, stage: StageRecipe, layers: int) -> float:
     if not name.startswith("encoder.") or _HEAD.search(name):
         return stage.head_learning_rate or stage.learning_rate
-    layer = layer_of(name)
+    layer = find_layer(name)
     if layer is not None:
         return stage.learning_rate * stage.layer_decay ** (layers - 1 - layer)
     if "embeddings" in name:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -17,6 +18,15 @@ from munjang.wording import brief_repr
 
 _LIKE_BERT = ("bert", "roberta", "xlm-roberta", "camembert", "electra")
 _OFFSET_BY_PADDING = ("roberta", "xlm-roberta", "camembert", "mpnet")
+_PLACES = {
+    "bert": "attention.self.query attention.self.key attention.self.value attention.output.dense attention.output.dropout "
+    "attention.output.LayerNorm intermediate.dense intermediate.intermediate_act_fn output.dense output.dropout output.LayerNorm",
+    "mpnet": "attention.attn.q attention.attn.k attention.attn.v attention.attn.o attention.dropout "
+    "attention.LayerNorm intermediate.dense intermediate.intermediate_act_fn output.dense output.dropout output.LayerNorm",
+    "distilbert": "attention.q_lin attention.k_lin attention.v_lin attention.out_lin - "
+    "sa_layer_norm ffn.lin1 ffn.activation ffn.lin2 ffn.dropout output_layer_norm",
+}
+"""Where a layer keeps the modules of `PartsLayer`, in the order of its fields; "-" is none. Families that are not here are like BERT."""
 
 
 @brief_repr
@@ -71,7 +81,6 @@ def find_parts(model: Any) -> Parts | None:
         return None
     embeddings = model.embeddings
     layers = model.transformer.layer if family == "distilbert" else model.encoder.layer
-    make = {"distilbert": _distilbert_layer, "mpnet": _mpnet_layer}.get(family, _bert_layer)
     return Parts(
         words=embeddings.word_embeddings,
         positions=embeddings.position_embeddings,
@@ -80,12 +89,12 @@ def find_parts(model: Any) -> Parts | None:
         embedding_dropout=embeddings.dropout,
         project=getattr(model, "embeddings_project", None),
         first_position=embeddings.padding_idx + 1 if family in _OFFSET_BY_PADDING else 0,
-        layers=tuple(make(layer, config) for layer in layers),
+        layers=tuple(_find_layer(layer, config, family) for layer in layers),
         relative=model.encoder if family == "mpnet" else None,
     )
 
 
-def position_bias(parts: Parts, length: int) -> Tensor | None:
+def make_position_bias(parts: Parts, length: int) -> Tensor | None:
     """Return MPNet's bias for texts of this many tokens, shape (1, H, L, L); None for the others."""
     if parts.relative is None:
         return None
@@ -96,58 +105,7 @@ def position_bias(parts: Parts, length: int) -> Tensor | None:
     return bias
 
 
-def _bert_layer(layer: Any, config: Any) -> PartsLayer:
-    attention = layer.attention.self
-    return PartsLayer(
-        query=attention.query,
-        key=attention.key,
-        value=attention.value,
-        out=layer.attention.output.dense,
-        out_dropout=layer.attention.output.dropout,
-        attention_norm=layer.attention.output.LayerNorm,
-        up=layer.intermediate.dense,
-        activation=layer.intermediate.intermediate_act_fn,
-        down=layer.output.dense,
-        down_dropout=layer.output.dropout,
-        final_norm=layer.output.LayerNorm,
-        heads=config.num_attention_heads,
-        attention_dropout=config.attention_probs_dropout_prob,
-    )
-
-
-def _mpnet_layer(layer: Any, config: Any) -> PartsLayer:
-    attention = layer.attention.attn
-    return PartsLayer(
-        query=attention.q,
-        key=attention.k,
-        value=attention.v,
-        out=attention.o,
-        out_dropout=layer.attention.dropout,
-        attention_norm=layer.attention.LayerNorm,
-        up=layer.intermediate.dense,
-        activation=layer.intermediate.intermediate_act_fn,
-        down=layer.output.dense,
-        down_dropout=layer.output.dropout,
-        final_norm=layer.output.LayerNorm,
-        heads=config.num_attention_heads,
-        attention_dropout=config.attention_probs_dropout_prob,
-    )
-
-
-def _distilbert_layer(layer: Any, config: Any) -> PartsLayer:
-    attention = layer.attention
-    return PartsLayer(
-        query=attention.q_lin,
-        key=attention.k_lin,
-        value=attention.v_lin,
-        out=attention.out_lin,
-        out_dropout=None,
-        attention_norm=layer.sa_layer_norm,
-        up=layer.ffn.lin1,
-        activation=layer.ffn.activation,
-        down=layer.ffn.lin2,
-        down_dropout=layer.ffn.dropout,
-        final_norm=layer.output_layer_norm,
-        heads=config.n_heads,
-        attention_dropout=config.attention_dropout,
-    )
+def _find_layer(layer: Any, config: Any, family: str) -> PartsLayer:
+    modules: list[Any] = [None if place == "-" else attrgetter(place)(layer) for place in _PLACES.get(family, _PLACES["bert"]).split()]
+    heads, dropout = ("n_heads", "attention_dropout") if family == "distilbert" else ("num_attention_heads", "attention_probs_dropout_prob")
+    return PartsLayer(*[*modules, getattr(config, heads), getattr(config, dropout)])

@@ -60,9 +60,9 @@ class PackedTexts:
         """Return the same plan on another device."""
         if self.ids_T.device == device:
             return self
-        buckets = tuple(Bucket(b.texts, b.length, b.tokens, _moved(b.places_T, device), _moved(b.mask_N11L, device)) for b in self.buckets)
+        buckets = tuple(Bucket(b.texts, b.length, b.tokens, _move(b.places_T, device), _move(b.mask_N11L, device)) for b in self.buckets)
         ids_T, positions_T = self.ids_T.to(device), self.positions_T.to(device)
-        types_T = _moved(self.types_T, device)
+        types_T = _move(self.types_T, device)
         return PackedTexts(ids_T, positions_T, self.lengths_N.to(device), self.order_N.to(device), buckets, types_T)
 
 
@@ -81,14 +81,14 @@ def pack(texts: Sequence[Sequence[int] | NDArray[np.integer]], types: Sequence[S
     order_N[by_length_N] = np.arange(len(texts))
     ids_T = np.concatenate([np.asarray(texts[index], np.int64) for index in by_length_N])
     positions_T = np.arange(len(ids_T)) - np.repeat(sorted_N.cumsum() - sorted_N, sorted_N)
-    buckets = tuple(_bucket(sorted_N[first:last]) for first, last in _cuts(sorted_N.tolist()))
+    buckets = tuple(_make_bucket(sorted_N[first:last]) for first, last in _cut_buckets(sorted_N.tolist()))
     types_T = None if types is None else torch.from_numpy(np.concatenate([np.asarray(types[index], np.int64) for index in by_length_N]))
     return PackedTexts(
         torch.from_numpy(ids_T), torch.from_numpy(positions_T), torch.from_numpy(sorted_N), torch.from_numpy(order_N), buckets, types_T
     )
 
 
-def _cuts(descending: list[int]) -> list[tuple[int, int]]:
+def _cut_buckets(descending: list[int]) -> list[tuple[int, int]]:
     """Cut texts, longest first, where the padding of a bucket would cost more than a bucket."""
     cuts, first, waste = [], 0, 0
     for index, length in enumerate(descending):
@@ -100,7 +100,7 @@ def _cuts(descending: list[int]) -> list[tuple[int, int]]:
     return [(start, stop) for start, stop in cuts if stop > start]
 
 
-def _bucket(lengths_N: NDArray[np.int64]) -> Bucket:
+def _make_bucket(lengths_N: NDArray[np.int64]) -> Bucket:
     count, length, tokens = len(lengths_N), int(lengths_N[0]), int(lengths_N.sum())
     if tokens == count * length:
         return Bucket(count, length, tokens, None, None)
@@ -110,5 +110,5 @@ def _bucket(lengths_N: NDArray[np.int64]) -> Bucket:
     return Bucket(count, length, tokens, torch.from_numpy(places_T), torch.from_numpy(mask_NL)[:, None, None, :])
 
 
-def _moved(tensor: Tensor | None, device: torch.device) -> Tensor | None:
+def _move(tensor: Tensor | None, device: torch.device) -> Tensor | None:
     return None if tensor is None else tensor.to(device)

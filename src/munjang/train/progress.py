@@ -1,7 +1,7 @@
 """What a training says while it runs: a value per step, shown as a live line on a terminal and as plain lines elsewhere.
 
-The loop calls `Progress.step` and `Progress.said`; who listens decides what to show. `Live` shows step, loss, dev score, pairs per second
-and the time left on standard error, moving with rich on a terminal, as a line now and then in a file; `Silent` shows nothing.
+The loop calls `Progress.step` and `Progress.show_message`; who listens decides what to show. `Live` shows step, loss, dev score, pairs per
+second and the time left on standard error, moving with rich on a terminal, as a line now and then in a file; `Silent` shows nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
 
-from munjang.models.progress import SECONDS_BETWEEN, clock_text
+from munjang.models.progress import SECONDS_BETWEEN, format_duration
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class StepNews:
 class Progress(Protocol):
     """Listens to a training."""
 
-    def said(self, line: str) -> None:
+    def show_message(self, line: str) -> None:
         """Take a remark: which objective was chosen, what was left out."""
         ...
 
@@ -46,7 +46,7 @@ class Progress(Protocol):
 class Silent:
     """Listens and shows nothing."""
 
-    def said(self, line: str) -> None:
+    def show_message(self, line: str) -> None:
         """Drop a remark."""
 
     def step(self, news: StepNews) -> None:
@@ -72,7 +72,7 @@ class Live:
         if self._bar is not None:
             self._bar.stop()
 
-    def said(self, line: str) -> None:
+    def show_message(self, line: str) -> None:
         """Print a remark."""
         self._console.print(line, markup=False, soft_wrap=True)
 
@@ -84,12 +84,12 @@ class Live:
         if self._bar is None or news.stage != self._stage:
             self._start(news)
         dev = "–" if news.dev is None else f"{news.dev:.4f}"
-        text = f"loss {news.loss:.4f}  dev {dev}  {news.pairs_per_second:.0f} pairs/s  {clock_text(news.seconds_left)} left"
+        text = f"loss {news.loss:.4f}  dev {dev}  {news.pairs_per_second:.0f} pairs/s  {format_duration(news.seconds_left)} left"
         self._bar.update(self._task, completed=news.step, total=news.total, news=text)
 
     def _write(self, news: StepNews) -> None:
         if self._is_due(news):
-            self.said(_line(news))
+            self.show_message(_format_line(news))
 
     def _is_due(self, news: StepNews) -> bool:
         """Say whether a plain line is to be written: after an evaluation, at the end, and where the last one is old."""
@@ -114,15 +114,15 @@ class Live:
 class StepsOnly(Live):
     """`Live` without the remarks, where one training follows another and each would say the same."""
 
-    def said(self, line: str) -> None:
+    def show_message(self, line: str) -> None:
         """Drop a remark."""
 
     def _write(self, news: StepNews) -> None:
         if self._is_due(news):
-            super().said(_line(news))
+            super().show_message(_format_line(news))
 
 
-def _line(news: StepNews) -> str:
+def _format_line(news: StepNews) -> str:
     dev = "" if news.dev is None else f", dev {news.dev:.4f}"
-    pace = f"{news.pairs_per_second:.0f} pairs/s, {clock_text(news.seconds_left)} left"
+    pace = f"{news.pairs_per_second:.0f} pairs/s, {format_duration(news.seconds_left)} left"
     return f"{news.stage}: step {news.step:,} of {news.total:,}, loss {news.loss:.4f}{dev}, {pace}"

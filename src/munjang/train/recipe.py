@@ -1,8 +1,8 @@
 """A TOML recipe → a frozen dataclass that says everything about a training.
 
 In: a file, or the mapping that TOML gives. Out: `Recipe`, with every path made relative to the recipe's own folder. An unknown key is
-refused with the nearest known one; a wrong type or range is refused with its place. `differences` says how two recipes differ, to resume.
-Tables that name files are `recipe_files`'s, values set from outside `override`'s.
+refused with the nearest known one; a wrong type or range is refused with its place. `list_differences` says how two recipes differ, to
+resume. Teachers and data sources are tables of their own; `make_stage` makes a stage for those who write no recipe.
 """
 
 from __future__ import annotations
@@ -13,27 +13,58 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from munjang.engine.modules import Activation, Pooling, check_pooling
-from munjang.errors import InputError, UsageError, shown
-from munjang.train.distill.teacher import TeacherRecipe
+from munjang.engine.modules import Activation, check_pooling
+from munjang.errors import InputError, UsageError, quote
+from munjang.train.adapt import TEXT_OBJECTIVES
 from munjang.train.examples import DataSource
 from munjang.train.objectives.settings import read_settings, refuse_unknown, refuse_unless
-from munjang.train.override import override_value
-from munjang.train.recipe_files import as_plain, folder_or_name, read_source, read_teacher
 from munjang.train.sampling import Mix
-from munjang.train.scratch import ScratchRecipe
+from munjang.types import Compute, Pooling
 
 Kind: TypeAlias = Literal["sentence", "cross"]
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+@dataclass(frozen=True)
+class ScratchRecipe:
+    """The size of a model trained from scratch."""
+
+    tokenizer: Literal["wordpiece", "unigram"] = "wordpiece"
+    vocabulary: int = 8000
+    lowercase: bool = True
+    layers: int = 4
+    width: int = 256
+    heads: int = 4
+    inner: int = 1024
+    positions: int = 512
+
+    def __post_init__(self) -> None:
+        refuse_unless(self.width % self.heads == 0, f"model.scratch: {self.heads} heads do not divide a width of {self.width}")
+        refuse_unless(min(self.layers, self.width, self.heads, self.inner) > 0, "model.scratch: sizes must be 1 or more")
+        refuse_unless(self.vocabulary > len(SPECIAL), f"model.scratch: a vocabulary of {self.vocabulary} leaves no room for pieces")
+
+
+@dataclass(frozen=True)
+class TeacherRecipe:
+    """The teacher's folder or name; `prompt` (a name among its prompts, or the text itself) goes before every text that it encodes.
+
+    `cache` is a folder for its vectors that several trainings may share; without it they are kept in the output's own folder.
+    """
+
+    model: str
+    prompt: str | None = None
+    compute: Compute = "float32"
+    cache: str | None = None
 
 
 @dataclass(frozen=True)
 class ModelRecipe:
     """What is trained: the folder `base`, or a model from `scratch`. `dense` adds a layer to that many dimensions after pooling.
 
-    `layers` keeps only these layers of the base, counted from 0. `prompts = false` forgets the base's prompts: the trained model has none.
+    `layers` keeps only these layers of the base, counted from 0. `prompts = false` drops the base's prompts: the trained model has none.
 
-    `head` is for cross-encoders: "sbert" (dense, GELU, linear) or the family's "own"; without it, the first where the family allows it.
-    `extend_vocabulary` adds up to that many words that are frequent in the data and split into many pieces.
+    `head` is for cross-encoders: "sbert" (dense, GELU, linear) or the family's "own"; by default the first, if the family allows it.
+    `extend_vocabulary` adds up to that many words that are frequent in the data and split into many tokens.
     """
 
     base: str | None = None
@@ -66,7 +97,7 @@ class StageRecipe:
     data: tuple[DataSource, ...] = ()
     dev: DataSource | None = None
     test: DataSource | None = None
-    """Measured once, at the end of the stage, with the weights that are kept."""
+    """Measured once, at the end of the stage, with the kept weights."""
     teacher: TeacherRecipe | None = None
     """Whose vectors the objective "distillation" learns."""
     name: str = ""
@@ -74,7 +105,7 @@ class StageRecipe:
     settings: Mapping[str, object] = field(default_factory=dict)
     epochs: int = 1
     steps: int | None = None
-    """Stop after this many optimiser steps, however many epochs that is."""
+    """Stop after this many optimiser steps, regardless of epochs."""
     batch_size: int = 16
     mini_batch: int | None = None
     """Encode this many rows at a time with a gradient cache: a large batch in the memory of a small one."""
@@ -92,7 +123,7 @@ class StageRecipe:
     freeze_layers: int = 0
     evaluate_every: int | None = None
     patience: int | None = None
-    """Stop after this many evaluations without a better score."""
+    """Stop after this many evaluations without improvement."""
     keep_best: bool = True
 
     def __post_init__(self) -> None:
@@ -124,7 +155,7 @@ class TopKeys:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe(TopKeys):
-    """A whole training. `kind` is "sentence" for an encoder of sentences, "cross" for a cross-encoder."""
+    """A whole training. `kind` is "sentence" for a sentence encoder, "cross" for a cross-encoder."""
 
     model: ModelRecipe
     stages: tuple[StageRecipe, ...]
@@ -164,7 +195,7 @@ def read_recipe(path: Path | str, *, overrides: Mapping[str, object] | None = No
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: is not TOML: {error}") from None
     for key, value in (overrides or {}).items():
-        override_value(values, key, value)
+        _override_value(values, key, value)
     return make_recipe(values, folder=path.parent, where=path.name)
 
 
@@ -182,69 +213,115 @@ def make_recipe(values: Mapping[str, Any], *, folder: Path = Path(), where: str 
         raise UsageError(f"{where}: stage is one table, expected a list of them\n  write [[stage]] instead of [stage]")
     if "output" not in top:
         raise UsageError(f"{where}: output is missing, expected the folder that the model is saved to")
-    made_model = _model(model, folder, where)
-    made_stages = tuple(_stage(stage, folder, f"{where}: stage {number}") for number, stage in enumerate(stages, 1))
+    made_model = _read_model(model, folder, where)
+    made_stages = tuple(_read_stage(stage, folder, f"{where}: stage {number}") for number, stage in enumerate(stages, 1))
     rest = read_settings(TopKeys, top, where=where)
     return Recipe(model=made_model, stages=made_stages, **(asdict(rest) | {"output": str(folder / rest.output)}))
 
 
-def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+def make_stage(values: Mapping[str, object], **fixed: Any) -> StageRecipe:
+    """Return a stage with these keys of a recipe's [[stage]], which win over `fixed`; None leaves a key out, an unknown one is refused."""
+    refuse_unknown(StageRecipe, values, where="stage")
+    return StageRecipe(**{**fixed, **{key: value for key, value in values.items() if value is not None}})
+
+
+def list_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Return one line for each value in which two recipes differ."""
-    left, right = _flat(old), _flat(new)
+    left, right = _flatten(old), _flatten(new)
     keys = [key for key in {**left, **right} if left.get(key) != right.get(key)]
-    return [f"{key}: was {shown(str(left.get(key)))}, is {shown(str(right.get(key)))}" for key in keys]
+    return [f"{key}: was {quote(str(left.get(key)))}, is {quote(str(right.get(key)))}" for key in keys]
 
 
-def _model(values: Mapping[str, Any], folder: Path, where: str) -> ModelRecipe:
+def _read_model(values: Mapping[str, Any], folder: Path, where: str) -> ModelRecipe:
     refuse_unknown(ModelRecipe, values, where=f"{where}: model")
-    rest = dict(values)
-    scratch = rest.pop("scratch", None)
-    if scratch is not None and not isinstance(scratch, Mapping):
-        raise UsageError(f"{where}: model.scratch is {shown(str(scratch))}, expected a table of sizes")
-    made = read_settings(ScratchRecipe, scratch, where=f"{where}: model.scratch") if isinstance(scratch, Mapping) else None
-    if made is None:
-        if "base" not in rest:
-            raise UsageError(f"{where}: model names neither base (a folder or a name) nor scratch (sizes), expected one of them")
-        model = read_settings(ModelRecipe, rest, where=f"{where}: model")
-        return replace(model, base=folder_or_name(folder, str(model.base)))
-    if "base" in rest:
-        raise UsageError(f"{where}: model names both base and scratch, expected one of them")
-    # a placeholder satisfies the check of ModelRecipe until the sizes are in
-    model = read_settings(ModelRecipe, {**rest, "base": "-"}, where=f"{where}: model")
-    return replace(model, base=None, scratch=made)
+    rest = {key: value for key, value in values.items() if value is not None}
+    if not isinstance(rest.get("scratch", {}), Mapping):
+        raise UsageError(f"{where}: model.scratch is {quote(str(rest['scratch']))}, expected a table of sizes")
+    if ("base" in rest) == ("scratch" in rest):
+        how = "both base (a folder or a name) and" if "base" in rest else "neither base (a folder or a name) nor"
+        raise UsageError(f"{where}: model names {how} scratch (sizes), expected one of them")
+    if "scratch" in rest:
+        rest["scratch"] = read_settings(ScratchRecipe, rest["scratch"], where=f"{where}: model.scratch")
+    elif isinstance(rest["base"], str):
+        rest["base"] = _find_folder(folder, rest["base"])
+    return read_settings(ModelRecipe, rest, where=f"{where}: model")
 
 
-def _stage(values: Any, folder: Path, where: str) -> StageRecipe:
+def _read_stage(values: Any, folder: Path, where: str) -> StageRecipe:
     if not isinstance(values, Mapping):
-        raise UsageError(f"{where} is {shown(str(values))}, expected a table")
+        raise UsageError(f"{where} is {quote(str(values))}, expected a table")
     refuse_unknown(StageRecipe, values, where=where)
-    rest = dict(values)
-    data, dev, test, teacher = rest.pop("data", []), rest.pop("dev", None), rest.pop("test", None), rest.pop("teacher", None)
-    made_teacher = None if teacher is None else read_teacher(teacher, folder, f"{where}, teacher")
-    listed = [data] if isinstance(data, Mapping) else data
+    rest = {key: value for key, value in values.items() if value is not None}
+    listed = [rest["data"]] if isinstance(rest.get("data"), Mapping) else rest.get("data", [])
     if not isinstance(listed, list):
-        raise UsageError(f"{where}: data is {shown(str(data))}, expected tables\n  write [[stage.data]] with a path under it")
-    sources = [read_source(item, folder, f"{where}, data {number}") for number, item in enumerate(listed, 1)]
-    made_dev = None if dev is None else read_source(dev, folder, f"{where}, dev")
-    made_test = None if test is None else read_source(test, folder, f"{where}, test")
-    if not sources:
+        raise UsageError(f"{where}: data is {quote(str(listed))}, expected tables\n  write [[stage.data]] with a path under it")
+    if not listed:
         raise UsageError(f"{where}: has no data, expected one [[stage.data]] or more")
-    made_data = tuple(as_plain(source, rest.get("objective")) for source in sources)
-    plain = read_settings(_StageValues, rest, where=where)
-    return StageRecipe(data=made_data, dev=made_dev, test=made_test, teacher=made_teacher, **{key: getattr(plain, key) for key in rest})
+    sources = [_read_source(item, folder, f"{where}, data {number}") for number, item in enumerate(listed, 1)]
+    rest["data"] = [_as_plain(source, rest.get("objective")) for source in sources]
+    rest |= {role: _read_source(rest[role], folder, f"{where}, {role}") for role in ("dev", "test") if role in rest}
+    if "teacher" in rest:
+        rest["teacher"] = _read_teacher(rest["teacher"], folder, f"{where}, teacher")
+    return read_settings(StageRecipe, rest, where=where)
 
 
-@dataclass(frozen=True)
-class _StageValues(StageRecipe):
-    """A stage's plain keys, typed as in StageRecipe; its data is read apart."""
-
-    def __post_init__(self) -> None:
-        """Checks wait until the data is there."""
-
-
-def _flat(values: Any, prefix: str = "") -> dict[str, Any]:
+def _flatten(values: Any, prefix: str = "") -> dict[str, Any]:
     if isinstance(values, Mapping):
-        return {k: v for key, value in values.items() for k, v in _flat(value, f"{prefix}{key}.").items()}
+        return {k: v for key, value in values.items() for k, v in _flatten(value, f"{prefix}{key}.").items()}
     if isinstance(values, list | tuple) and any(isinstance(value, Mapping) for value in values):
-        return {k: v for index, value in enumerate(values) for k, v in _flat(value, f"{prefix}{index}.").items()}
+        return {k: v for index, value in enumerate(values) for k, v in _flatten(value, f"{prefix}{index}.").items()}
     return {prefix.rstrip("."): list(values) if isinstance(values, tuple) else values}
+
+
+def _read_source(values: Any, folder: Path, where: str) -> DataSource:
+    """Return the data file that a table names."""
+    if not isinstance(values, Mapping):
+        raise UsageError(f"{where} is {quote(str(values))}, expected a table that names a file as path")
+    refuse_unknown(DataSource, values, where=where)
+    if not isinstance(values.get("path"), str):
+        raise UsageError(f"{where}: path is missing, expected a data file")
+    source = read_settings(DataSource, values, where=where)
+    refuse_unless(source.limit is None or source.limit >= 1, f"{where}: limit must be 1 or more")
+    return replace(source, path=str(folder / source.path))
+
+
+def _as_plain(source: DataSource, objective: object) -> DataSource:
+    """Read a file as plain text where its objective learns from nothing else."""
+    is_plain = source.kind is None and (source.objective or objective) in TEXT_OBJECTIVES
+    return replace(source, kind="plain") if is_plain else source
+
+
+def _read_teacher(values: Any, folder: Path, where: str) -> TeacherRecipe:
+    """Return the teacher in a table, or in the bare name of its model."""
+    table = {"model": values} if isinstance(values, str) else values
+    if isinstance(table, Mapping):
+        refuse_unknown(TeacherRecipe, table, where=where)
+    if not isinstance(table, Mapping) or not isinstance(table.get("model"), str):
+        raise UsageError(f"{where}: model is missing, expected the teacher's folder or name")
+    made = read_settings(TeacherRecipe, table, where=where)
+    cache = None if made.cache is None else str(folder / made.cache)
+    return replace(made, model=_find_folder(folder, made.model), cache=cache)
+
+
+def _find_folder(folder: Path, written: str) -> str:
+    """Return the path of a folder beside the recipe, or else the name, which the registry may know."""
+    beside = folder / written
+    return str(beside) if beside.is_dir() else written
+
+
+def _override_value(values: dict[str, Any], key: str, value: object) -> None:
+    """Set the value at `key` in the tables `values`, which are changed; tables that are missing are made."""
+    *steps, last = key.split(".")
+    at: Any = values
+    for step in steps:
+        if isinstance(at, list):
+            if not step.isdigit() or int(step) >= len(at):
+                raise UsageError(f"override {quote(key)}: there is no {quote(step)} among {len(at)} tables")
+            at = at[int(step)]
+        else:
+            at = at.setdefault(step, {})
+        if not isinstance(at, dict | list):
+            raise UsageError(f"override {quote(key)}: {quote(step)} is {quote(str(at))}, expected a table")
+    if not isinstance(at, dict):
+        raise UsageError(f"override {quote(key)}: expected the number of a table and one of its keys, such as stage.0.epochs")
+    at[last] = value

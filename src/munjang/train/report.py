@@ -19,8 +19,6 @@ from munjang.report.words import Word, in_language, say
 from munjang.train.diagnoses import Diagnosis, diagnose_answers
 from munjang.train.examples import Example
 from munjang.train.log import Answers, TrainingLog
-from munjang.types import Encoder
-from munjang.vectors.similarity import similarity_pairwise
 from munjang.wording import Language
 
 PAIRS = 500
@@ -28,10 +26,7 @@ PAIRS = 500
 COLLAPSED = 0.9
 """Mean cosine of random pairs from which the space counts as collapsed."""
 
-_SPREADS = {
-    "cosine": (Word.COSINES, Word.COSINES_OF_PAIRS, Word.COSINE),
-    "score": (Word.SCORES, Word.SCORES_OF_PAIRS, Word.SCORE),
-}
+_SPREADS = {"cosine": (Word.COSINES, Word.COSINES_OF_PAIRS, Word.COSINE), "score": (Word.SCORES, Word.SCORES_OF_PAIRS, Word.SCORE)}
 """Heading, title and axis of the histogram, by what is measured."""
 
 
@@ -72,31 +67,12 @@ class Spread:
         return diagnose_answers(self.answers, stage) if self.answers else None
 
 
-def measure_spread(encoder: Encoder, examples: Sequence[Example], *, seed: int) -> Spread:
-    """Return the cosines of a sample of rows, and of first texts with texts of other rows."""
-    random = np.random.default_rng(seed)
-    chosen = [examples[index] for index in sorted(random.permutation(len(examples))[:PAIRS].tolist())]
-    firsts, seconds = [example.texts[0] for example in chosen], [example.texts[-1] for example in chosen]
-    vectors = encoder.encode([*firsts, *seconds])
-    left, right = vectors[: len(chosen)], vectors[len(chosen) :]
-    cosines = similarity_pairwise(left, right, metric="cosine")
-    # every row's second text with the first text of the row before: a partner by chance
-    by_chance = similarity_pairwise(np.roll(left, 1, axis=0), right, metric="cosine") if len(chosen) > 1 else cosines[:0]
-    middle = middle_of(chosen)
-    if len(chosen[0].texts) == 1:  # a text alone has no partner
-        return Spread((), (), tuple(float(value) for value in by_chance))
-    high = [example.label is None or example.label >= middle for example in chosen]
-    alike = tuple(float(value) for value, is_high in zip(cosines, high, strict=True) if is_high)
-    unlike = tuple(float(value) for value, is_high in zip(cosines, high, strict=True) if not is_high)
-    return Spread(alike, unlike, tuple(float(value) for value in by_chance))
-
-
-def training_report(
+def make_report(
     log: TrainingLog,
     spread: Spread,
     *,
     title: str,
-    said: Sequence[str],
+    messages: Sequence[str],
     facts: Sequence[tuple[str, object]],
     diagnoses: Sequence[Diagnosis] = (),
     language: Language = "en",
@@ -105,17 +81,19 @@ def training_report(
     t = partial(say, language=language)
     spoken = [[in_language(each, language) if isinstance(each, str) else each for each in row] for row in facts]
     parts = [table([t(Word.WHAT), t(Word.VALUE)], spoken)]
-    parts.append("<ul>" + "".join(text(in_language(line, language), tag="li") for line in said) + "</ul>")
+    parts.append("<ul>" + "".join(text(in_language(line, language), tag="li") for line in messages) + "</ul>")
     stages = sorted({entry.stage for entry in log.steps})
     named = {stage: t(Word.STAGE_NUMBER, number=stage + 1) for stage in stages}
     for found in diagnoses:
         where = f"{t(Word.STAGE_NUMBER, number=found.stage + 1)}: " if len(stages) > 1 else ""
-        parts.append(text(where + found.in_words(language), style="warning"))
-    losses = [_line(named[stage], [(entry.step, entry.loss) for entry in log.steps if entry.stage == stage]) for stage in stages]
+        parts.append(text(where + found.to_text(language), style="warning"))
+    losses = [_draw_line(named[stage], [(entry.step, entry.loss) for entry in log.steps if entry.stage == stage]) for stage in stages]
     chart = partial(line_chart, x_title=t(Word.STEP_OF_STAGE if len(stages) > 1 else Word.STEP), language=language)
     parts += [text(t(Word.LOSS), tag="h2"), chart(losses, title=t(Word.LOSS), y_title=t(Word.LOSS_AXIS))]
     if log.evaluations:
-        curves = [_line(named[stage], [(entry.step, entry.score) for entry in log.evaluations if entry.stage == stage]) for stage in stages]
+        curves = [
+            _draw_line(named[stage], [(entry.step, entry.score) for entry in log.evaluations if entry.stage == stage]) for stage in stages
+        ]
         metric = ", ".join(dict.fromkeys(entry.metric for entry in log.evaluations))
         drawn = chart(curves, title=t(Word.DEV_SCORE), y_title=t(Word.DEV_AXIS, metric=metric))
         rows = [(entry.stage + 1, entry.step, entry.metric, entry.score) for entry in log.evaluations]
@@ -127,10 +105,10 @@ def training_report(
         ]
         head = [t(word) for word in (Word.STAGE, Word.STEP, Word.FILE, Word.METRIC, Word.SCORE)]
         parts += [text(t(Word.TEST_SCORE), tag="h2"), table(head, rows_of_tests)]
-    return page(in_language(title, language), [*parts, *_spread(spread, language)], language=language)
+    return page(in_language(title, language), [*parts, *_draw_spread(spread, language)], language=language)
 
 
-def _spread(spread: Spread, language: Language) -> list[str]:
+def _draw_spread(spread: Spread, language: Language) -> list[str]:
     """Return how the vectors or scores of pairs lie, as a part of the page."""
     t = partial(say, language=language)
     groups = [Bars(t(Word.RANDOM_PAIRS), spread.random), Bars(t(Word.ALIKE), spread.alike)]
@@ -140,11 +118,11 @@ def _spread(spread: Spread, language: Language) -> list[str]:
     return [text(t(plural), tag="h2"), drawn]
 
 
-def _line(name: str, points: Sequence[tuple[int, float]]) -> Line:
+def _draw_line(name: str, points: Sequence[tuple[int, float]]) -> Line:
     return Line(name, [float(step) for step, _ in points], [value for _, value in points])
 
 
-def middle_of(examples: Sequence[Example]) -> float:
+def find_middle(examples: Sequence[Example]) -> float:
     """Return the middle of the labels' range."""
     labels = [example.label for example in examples if example.label is not None]
     return (min(labels) + max(labels)) / 2 if labels else 0.0

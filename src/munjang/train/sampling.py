@@ -20,7 +20,7 @@ _SCANNED = 64
 
 
 @dataclass(frozen=True)
-class Batch:
+class RowBatch:
     """Rows of one data set."""
 
     data: int
@@ -39,13 +39,13 @@ class Sampled:
 
 def plan_epoch(
     sets: Sequence[Sampled], *, batch_size: int, seed: int, stage: int = 0, epoch: int = 0, mix: Mix = "size", length_window: int = 0
-) -> list[Batch]:
+) -> list[RowBatch]:
     """Return the batches of one epoch, always the same ones for the same arguments."""
     plans = []
     for number, data in enumerate(sets):
         random = np.random.default_rng([seed, stage, epoch, number])
-        rows = _batches(data, random, batch_size, length_window)
-        plans.append([Batch(number, tuple(batch)) for batch in rows if len(batch) >= data.least_rows])
+        rows = _make_batches(data, random, batch_size, length_window)
+        plans.append([RowBatch(number, tuple(batch)) for batch in rows if len(batch) >= data.least_rows])
     random = np.random.default_rng([seed, stage, epoch, len(sets)])
     if mix == "even":
         shortest = min(len(plan) for plan in plans)
@@ -72,16 +72,16 @@ def share_sizes(rows: int, count: int) -> list[int]:
     return [rows // count + (rank < rows % count) for rank in range(count)]
 
 
-def _batches(data: Sampled, random: np.random.Generator, size: int, window: int) -> Iterator[list[int]]:
+def _make_batches(data: Sampled, random: np.random.Generator, size: int, window: int) -> Iterator[list[int]]:
     order: list[int] = random.permutation(len(data.lengths)).tolist()
     if window > 1:
-        order = _by_length(order, data.lengths, random, size, window)
+        order = _group_by_length(order, data.lengths, random, size, window)
     if data.keys is None:
         return (order[start : start + size] for start in range(0, len(order), size))
-    return _without_duplicates(order, data.keys, size)
+    return _avoid_duplicates(order, data.keys, size)
 
 
-def _by_length(order: list[int], lengths: Sequence[int], random: np.random.Generator, size: int, window: int) -> list[int]:
+def _group_by_length(order: list[int], lengths: Sequence[int], random: np.random.Generator, size: int, window: int) -> list[int]:
     """Sort windows of the shuffled rows by length, and shuffle the batches that come of it."""
     span = size * window
     made: list[list[int]] = []
@@ -94,7 +94,7 @@ def _by_length(order: list[int], lengths: Sequence[int], random: np.random.Gener
     return [row for batch in mixed for row in batch]
 
 
-def _without_duplicates(order: list[int], keys: Sequence[Collection[object]], size: int) -> Iterator[list[int]]:
+def _avoid_duplicates(order: list[int], keys: Sequence[Collection[object]], size: int) -> Iterator[list[int]]:
     fresh = iter(order)
     waiting: deque[int] = deque()
     while True:

@@ -7,29 +7,56 @@ heads. Everything follows from recipe, data and seed, so a resumed run makes the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from munjang.errors import InputError, UsageError
+from munjang.errors import InputError
 from munjang.report.words import Message, Word
-from munjang.train.adapt.registry import TEXT_OBJECTIVES, make_text_objective
-from munjang.train.distill.lessons import Lessons, TeacherLabels
-from munjang.train.distill.teacher import TeacherRecipe
-from munjang.train.encoder import TrainableEncoder
-from munjang.train.examples import DataSource, ExampleSet, read_examples
-from munjang.train.objectives import OBJECTIVES, Objective, choose_objective, make_objective
+from munjang.train.distill.teacher_targets import TeacherLabels
+from munjang.train.examples import ExampleSet
+from munjang.train.objectives import Objective
 from munjang.train.recipe import StageRecipe
-from munjang.train.sampling import Batch, Sampled, plan_epoch
-from munjang.train.table import ABSENT, TokenTable
+from munjang.train.sampling import RowBatch, Sampled, plan_epoch
 
-MakeLessons: TypeAlias = Callable[[TeacherRecipe, Sequence[str]], Lessons]
-"""Asks a teacher for its vectors of texts."""
+_AT_ONCE = 4096
+ABSENT: tuple[int, ...] = ()
+"""Stands for a text that a row does not have (a shorter list of documents), told from an empty text by identity."""
+
+
+class TokenTable:
+    """Tokens of unique texts."""
+
+    def __init__(self, texts: Iterable[str], tokenize: Callable[[Sequence[str]], list[list[int]]]) -> None:
+        unique = list(dict.fromkeys(texts))
+        self._places = {text: place for place, text in enumerate(unique)}
+        parts: list[NDArray[np.int32]] = []
+        lengths: list[int] = []
+        for start in range(0, len(unique), _AT_ONCE):
+            found = tokenize(unique[start : start + _AT_ONCE])
+            lengths += [len(ids) for ids in found]
+            parts.append(np.fromiter((piece for ids in found for piece in ids), np.int32, sum(len(ids) for ids in found)))
+        self._ids = np.concatenate(parts) if parts else np.zeros(0, np.int32)
+        self._starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+    def __getitem__(self, text: str) -> NDArray[np.int32]:
+        place = self._places[text]
+        return self._ids[self._starts[place] : self._starts[place + 1]]
+
+    def length(self, text: str) -> int:
+        """Return how many tokens a text has."""
+        place = self._places[text]
+        return int(self._starts[place + 1] - self._starts[place])
+
+    def used(self) -> NDArray[np.int64]:
+        """Return every piece that stands in some text, in order."""
+        return np.unique(self._ids).astype(np.int64)
+
+
 PADDED_WINDOW = 20
 """Batches that are sorted by length together where the encoder must pad."""
 
@@ -55,10 +82,10 @@ class Stage:
     data: list[StageData]
     objectives: list[Objective]
     table: TokenTable
-    said: list[str]
+    messages: list[str]
     """Which objective learns from which data, and why."""
     length_window: int
-    _epochs: dict[int, list[Batch]] = field(default_factory=dict)
+    _epochs: dict[int, list[RowBatch]] = field(default_factory=dict)
 
     @property
     def total_steps(self) -> int:
@@ -70,7 +97,7 @@ class Stage:
         """Return how many optimiser steps an epoch has."""
         return -(-len(self.epoch(epoch)) // self.recipe.accumulate)
 
-    def batches_of(self, step: int) -> list[Batch]:
+    def batches_of(self, step: int) -> list[RowBatch]:
         """Return the batches whose gradients step `step` (from 0) adds up."""
         epoch = 0
         while step >= self.steps_in(epoch):
@@ -79,7 +106,7 @@ class Stage:
         many = self.recipe.accumulate
         return self.epoch(epoch)[step * many : (step + 1) * many]
 
-    def epoch(self, number: int) -> list[Batch]:
+    def epoch(self, number: int) -> list[RowBatch]:
         """Return the batches of an epoch; the last ones asked for are remembered."""
         if number not in self._epochs:
             if len(self._epochs) > 64:
@@ -120,7 +147,7 @@ class Stage:
             return None
         return np.unique(np.concatenate([used, *(np.asarray(pieces, np.int64) for pieces in needed)]))
 
-    def places(self, batch: Batch) -> list[str]:
+    def places(self, batch: RowBatch) -> list[str]:
         """Return where each row of a batch stood."""
         examples = self.data[batch.data].examples.examples
         return [examples[row].where or f"row {row}" for row in batch.rows]
@@ -137,38 +164,6 @@ class Stage:
         return made.hexdigest()
 
 
-def prepare_stage(recipe: StageRecipe, encoder: TrainableEncoder, *, number: int, seed: int, lessons: MakeLessons | None = None) -> Stage:
-    """Read, tokenise and plan one stage; heads are initialised from the seed. `lessons` asks the recipe's teacher for its vectors."""
-    torch.manual_seed(seed * 1000 + number)
-    sets = [read_examples(source, seed=seed) for source in recipe.data]
-    table = TokenTable((text for found in sets for example in found.examples for text in example.texts), encoder.tokens)
-    objectives: list[Objective] = []
-    said: list[str] = list(encoder.said) if number == 0 else []
-    chosen: list[int] = []
-    known: dict[object, int] = {}
-    for source, found in zip(recipe.data, sets, strict=True):
-        key = (source.objective, repr(source.settings), found.classes, found.label_kind, found.columns)
-        if key not in known:
-            _refuse_misfit(source.objective or recipe.objective, found)
-            made, why = _objective(recipe, source, found, encoder.dimension)
-            made.attach(encoder, table.used().tolist())
-            known[key] = len(objectives)
-            objectives.append(made)
-            said.append(describe_rows(found, made, why))
-        else:
-            said.append(Message(Word.ROWS_AS_ABOVE, file=found.source, count=len(found)))
-        said += describe_notes(found)
-        chosen.append(known[key])
-    taught = _taught(recipe, [found for found, at in zip(sets, chosen, strict=True) if objectives[at].label_kind == "vectors"], lessons)
-    said += taught.said if taught else ()
-    data = [
-        StageData(found, _labels(found, objectives[at], taught), at, _sampled(found, objectives[at], table))
-        for found, at in zip(sets, chosen, strict=True)
-    ]
-    window = recipe.length_window if recipe.length_window is not None else (0 if encoder.is_packed else PADDED_WINDOW)
-    return Stage(recipe, number, seed, data, objectives, table, said, window)
-
-
 def describe_rows(found: ExampleSet, objective: Objective, why: str | None) -> Message:
     """Say how many rows there are, what is learnt from them, and why, where nobody named the objective."""
     word = Word.ROWS if why is None else Word.ROWS_CHOSEN
@@ -180,64 +175,3 @@ def describe_notes(found: ExampleSet) -> list[Message]:
     left_out = Message(Word.ROWS_LEFT_OUT, file=found.source, count=len(found.skipped), first=next(iter(found.skipped), ""))
     notes = [Message(Word.NAMED, name=found.source, line=note) for note in found.notes]
     return [left_out, *notes] if found.skipped else notes
-
-
-def _taught(recipe: StageRecipe, sets: Sequence[ExampleSet], lessons: MakeLessons | None) -> Lessons | None:
-    """Return the teacher's vectors of the first text of every row of these sets."""
-    if not sets:
-        if recipe.teacher is not None:
-            raise UsageError(
-                "the stage has a teacher, and no objective of its data learns from one\n  leave the teacher out, or the objective"
-            )
-        return None
-    if recipe.teacher is None or lessons is None:
-        raise InputError(f'{sets[0].source}: the objective learns a teacher\'s vectors, and the stage has none\n  add teacher = "…" to it')
-    return lessons(recipe.teacher, [example.texts[0] for found in sets for example in found.examples])
-
-
-def _objective(recipe: StageRecipe, source: DataSource, found: ExampleSet, dimension: int) -> tuple[Objective, str | None]:
-    name = source.objective or recipe.objective or ("distillation" if recipe.teacher else None)
-    settings = source.settings if source.settings is not None else recipe.settings
-    why = None
-    if name in TEXT_OBJECTIVES:
-        return make_text_objective(name, settings), why
-    if name is None:
-        choice = choose_objective(found.shape())
-        name, settings, why = choice.name, {**choice.settings, **settings}, choice.reason
-    classes = len(found.classes) or None
-    return make_objective(name, settings, dimension=dimension, num_labels=classes), why
-
-
-def _refuse_misfit(name: str | None, found: ExampleSet) -> None:
-    needed = OBJECTIVES[name].label_kind if name in OBJECTIVES and name != "distillation" else None
-    fits = {"class": ("class", "binary"), "binary": ("binary",), "score": ("score", "binary"), "margins": ("margins",)}.get(str(needed), ())
-    if needed is not None and found.label_kind is not None and found.label_kind not in fits:
-        raise InputError(
-            f"{found.source}: labels are of kind {found.label_kind!r}, objective {name!r} needs {needed!r}\n"
-            "  name another objective, or say label_range if the labels are scores"
-        )
-
-
-def _labels(found: ExampleSet, objective: Objective, taught: Lessons | None) -> Tensor | TeacherLabels | None:
-    if objective.label_kind is None:
-        return None
-    if objective.label_kind == "vectors":
-        assert taught is not None  # asked for just above
-        return taught.labels_of([example.texts[0] for example in found.examples])
-    if found.label_kind is None:
-        raise InputError(f"{found.source}: has no labels, objective {objective.name!r} needs one of kind {objective.label_kind!r}")
-    if objective.label_kind == "margins":
-        return torch.tensor([example.scores for example in found.examples], dtype=torch.float32)
-    kind = torch.long if objective.label_kind == "class" else torch.float32
-    return torch.tensor([example.label for example in found.examples], dtype=torch.float32).to(kind)
-
-
-def _sampled(found: ExampleSet, objective: Objective, table: TokenTable) -> Sampled:
-    lengths = [sum(table.length(text) for text in example.texts) for example in found.examples]
-    keys = None
-    if objective.needs_no_duplicates:
-        keys = [
-            frozenset((*example.texts, ("group", example.group))) if example.group else frozenset(example.texts)
-            for example in found.examples
-        ]
-    return Sampled(lengths, keys, least_rows=objective.least_rows)

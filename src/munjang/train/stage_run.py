@@ -1,34 +1,141 @@
 """One stage being trained: its steps, evaluation on the way, early stopping, checkpoints, and the test score at its end.
 
 In: a `Training`, which says how far the run has come, and a stage made ready. Out: the encoder with the stage's best weights (or its last,
-where nothing was measured), and the training's log and position moved on to the next stage.
+where nothing was measured), and the training's log and position moved on to the next stage. Every step seeds its own random numbers from
+recipe seed, stage, step and process, so a step is the same whether or not the run was interrupted before it.
 """
 
 from __future__ import annotations
 
 import math
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from munjang.errors import UsageError
-from munjang.train.build import Trainable
+from munjang.errors import InputError, UsageError
 from munjang.train.checkpoint import Checkpoints, Position, Snapshot
-from munjang.train.diagnoses import JUDGED_FROM, diagnose
-from munjang.train.guessing import guessing_of
+from munjang.train.dev import Evaluation
+from munjang.train.diagnoses import JUDGED_FROM, diagnose, find_guessing_loss
+from munjang.train.encoder import TrainableModel
 from munjang.train.interrupt import Interrupted, StopRequest
-from munjang.train.kinds import Measures
 from munjang.train.log import DevEntry, FinalEntry, StepEntry, TrainingLog
-from munjang.train.optimizer import freeze, learning, make_optimizer, optimizer_state, restore_optimizer
-from munjang.train.processes import Processes
+from munjang.train.objectives import Objective, run_cached_step
+from munjang.train.optimizer import freeze, get_rate_factor, list_learning, make_optimizer, restore_optimizer, save_optimizer, set_rate
+from munjang.train.processes import Processes, autocast
 from munjang.train.progress import Progress, StepNews
 from munjang.train.recipe import Recipe
+from munjang.train.sampling import RowBatch, share
 from munjang.train.stage import Stage
-from munjang.train.step import Stepper
+
+_SHOWN = 8
+"""Rows of a batch that a message names."""
+
+
+@dataclass
+class Stepper:
+    """Runs the steps of one stage."""
+
+    stage: Stage
+    encoder: TrainableModel
+    optimizer: torch.optim.Optimizer
+    parameters: list[nn.Parameter]
+    processes: Processes
+    total: int
+    precision: str = "float32"
+
+    def run(self, step: int) -> tuple[float, float]:
+        """Do step `step` (from 0); return its loss and the first group's learning rate. A loss that is no number stops everything."""
+        self.encoder.train()
+        torch.manual_seed(_mix_seed(self.stage.seed, self.stage.number, step, self.processes.rank))
+        set_rate(self.optimizer, get_rate_factor(step, self.total, self.stage.recipe.warmup))
+        batches = self.stage.batches_of(step)
+        loss = sum(self._backward(batch, 1 / len(batches)) for batch in batches)
+        self.processes.sum_gradients(self.parameters)
+        if self.stage.recipe.clip > 0:
+            norm = float(nn.utils.clip_grad_norm_(self.parameters, self.stage.recipe.clip, foreach=True))
+            if not math.isfinite(norm):
+                raise InputError(self._describe_not_finite("gradient", batches, step))
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return loss, float(self.optimizer.param_groups[0]["lr"])
+
+    def _backward(self, batch: RowBatch, weight: float) -> float:
+        """Add the gradient of one batch, times `weight`; return its weighted loss over all processes."""
+        stage, processes = self.stage, self.processes
+        objective = stage.objectives[stage.data[batch.data].objective]
+        own = share(batch.rows, rank=processes.rank, count=processes.count)
+        if objective.compares_rows:
+            loss = self._step(objective, batch, own, stage.labels(batch.data, batch.rows), weight)
+        else:
+            # a mean over rows: the parts' means, weighted by their rows, add up to the whole's
+            part = weight * len(own) / len(batch.rows)
+            loss = self._step(objective, batch, own, stage.labels(batch.data, own), part) if own else 0.0
+            loss = processes.sum_number(loss)
+        if not math.isfinite(loss):
+            raise InputError(self._describe_not_finite("loss", [batch], None))
+        return loss
+
+    def _step(self, objective: Objective, batch: RowBatch, own: Sequence[int], labels: Tensor | None, weight: float) -> float:
+        labels = None if labels is None else labels.to(self.processes.device)
+        whole = _OverProcesses(objective, self.processes, len(batch.rows))
+        size = self.stage.recipe.mini_batch
+        if size is not None and len(own) > size:
+            parts = [own[start : start + size] for start in range(0, len(own), size)]
+            # a mean over own rows needs no gathering, and cached_step asks for nothing but a call
+            found = run_cached_step(lambda rows: self._encode_columns(batch, rows), parts, whole, labels, weight=weight)  # type: ignore[arg-type]
+            return found * weight
+        loss = whole(self._encode_columns(batch, own), labels) * weight
+        loss.backward()  # type: ignore[no-untyped-call]
+        return float(loss.detach())
+
+    def _encode_columns(self, batch: RowBatch, rows: Sequence[int]) -> list[Tensor]:
+        objective = self.stage.objectives[self.stage.data[batch.data].objective]
+        with autocast(self.precision, self.processes.device):
+            return objective.encode(self.encoder, self.stage.ids(batch.data, rows))
+
+    def _describe_not_finite(self, what: str, batches: Sequence[RowBatch], step: int | None) -> str:
+        places = [place for batch in batches for place in self.stage.places(batch)]
+        more = f" and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
+        at = "" if step is None else f" of step {step + 1}"
+        return (
+            f"the {what}{at} is not a finite number; the batch holds {', '.join(places[:_SHOWN])}{more}\n"
+            "  look at these rows, lower the learning rate, or use float32; the last checkpoint is intact"
+        )
+
+
+@dataclass(frozen=True)
+class _OverProcesses:
+    """An objective that sees the whole batch where it compares rows."""
+
+    objective: Objective
+    processes: Processes
+    rows: int
+
+    def __call__(self, columns: Sequence[Tensor], labels: Tensor | None) -> Tensor:
+        seen = self.processes.gather(columns, self.rows) if self.objective.compares_rows else columns
+        loss: Tensor = self.objective(seen, labels)
+        return loss
+
+
+def _mix_seed(seed: int, stage: int, step: int, rank: int) -> int:
+    """Mix four numbers into a seed that neighbours do not share."""
+    mixed = 0
+    for number in (seed, stage, step, rank):
+        mixed = (mixed ^ number) * 0x9E3779B97F4A7C15 % 2**64
+        mixed ^= mixed >> 29
+    return mixed % 2**63
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What a stage is measured by: `dev` on the way, `test` once, with the weights that are kept."""
+
+    dev: Callable[[], Evaluation] | None = None
+    test: Callable[[], Evaluation] | None = None
 
 
 @dataclass
@@ -46,14 +153,14 @@ class Training:
     """Where an earlier run stopped; None once a stage has gone on from there."""
     stop: StopRequest = field(default_factory=StopRequest)
     """Looked at between two steps."""
-    told: set[tuple[int, str]] = field(default_factory=set)
-    """The stages and kinds of what was diagnosed and said already."""
+    reported: set[tuple[int, str]] = field(default_factory=set)
+    """The stages and kinds of diagnosis that were shown already."""
 
 
 class StageRun:
     """One stage being trained."""
 
-    def __init__(self, training: Training, stage: Stage, encoder: Trainable, measures: Measures, name: str) -> None:
+    def __init__(self, training: Training, stage: Stage, encoder: TrainableModel, measures: Measures, name: str) -> None:
         self.training, self.stage, self.encoder, self.name = training, stage, encoder, name
         self.dev, self.test = measures.dev, measures.test
         self.recipe, self.processes = stage.recipe, training.processes
@@ -63,10 +170,10 @@ class StageRun:
             encoder.train_rows(torch.from_numpy(pieces))
         heads = nn.ModuleList(stage.objectives).to(self.processes.device)
         self.modules: dict[str, nn.Module] = {"encoder": encoder, "heads": heads}
-        self.named = list(learning(self.modules))
+        self.named = list(list_learning(self.modules))
         self.optimizer = make_optimizer(self.modules, self.recipe)
         self.total, self.digest = stage.total_steps, stage.digest()
-        self.guessing = guessing_of(stage)
+        self.guessing = find_guessing_loss(stage)
         parameters = [parameter for _, parameter in self.named]
         self.stepper = Stepper(stage, encoder, self.optimizer, parameters, self.processes, self.total, training.recipe.precision)
 
@@ -113,7 +220,7 @@ class StageRun:
         if position.best_score is None or score > position.best_score:
             training.position = replace(position, best_score=score, best_step=step, evaluations_without_better=0)
             if self.processes.is_first and self.recipe.keep_best:
-                training.checkpoints.save_best(self.stage.number, step, self._best())
+                training.checkpoints.save_best(self.stage.number, step, self._collect_best())
         else:
             waited = position.evaluations_without_better + 1
             stop = self.recipe.patience is not None and waited >= self.recipe.patience
@@ -125,9 +232,9 @@ class StageRun:
         if not self.processes.is_first:
             return
         for found in diagnose(training.log, number, guessing=self.guessing, done=done):
-            if (number, found.kind) not in training.told:
-                training.told.add((number, found.kind))
-                training.progress.said(f"warning: {self.name}, step {training.position.step:,}: {found}")
+            if (number, found.kind) not in training.reported:
+                training.reported.add((number, found.kind))
+                training.progress.show_message(f"warning: {self.name}, step {training.position.step:,}: {found}")
 
     def _stop_if_asked(self, *, saved: bool) -> None:
         """Leave with a checkpoint of this step where a signal asked for it; `saved` says that there is one already."""
@@ -144,7 +251,7 @@ class StageRun:
     def _finish(self) -> None:
         training, position = self.training, self.training.position
         if position.stopped and self.processes.is_first:
-            training.progress.said(f"{self.name}: stopped early at step {position.step}, best was step {position.best_step}")
+            training.progress.show_message(f"{self.name}: stopped early at step {position.step}, best was step {position.best_step}")
         self.processes.wait()
         if self.recipe.keep_best and position.best_step is not None and position.best_step != position.step:
             self._take(training.checkpoints.load_best(self.stage.number, position.best_step))
@@ -153,7 +260,7 @@ class StageRun:
         self.processes.wait()
         training.position = Position(stage=self.stage.number + 1)
         if self.processes.is_first:
-            model = {f"encoder.{name}": tensor for name, tensor in self._weights("encoder").items()}
+            model = {f"encoder.{name}": tensor for name, tensor in self._get_weights("encoder").items()}
             training.checkpoints.save(Snapshot(training.position, training.log, model))
         self.processes.wait()
 
@@ -166,12 +273,12 @@ class StageRun:
         found = FinalEntry(self.stage.number, step, Path(self.recipe.test.path).name, metric, scores)
         self.training.log.finals.append(found)
         if self.processes.is_first:
-            self.training.progress.said(f"{self.name}: {found.test}, weights of step {step}: {metric} {scores[metric]:.4f}")
+            self.training.progress.show_message(f"{self.name}: {found.test}, weights of step {step}: {metric} {scores[metric]:.4f}")
 
     def _save(self) -> None:
         if self.processes.is_first:
-            model = {f"{part}.{name}": tensor for part in self.modules for name, tensor in self._weights(part).items()}
-            state = optimizer_state(self.optimizer, self.named)
+            model = {f"{part}.{name}": tensor for part in self.modules for name, tensor in self._get_weights(part).items()}
+            state = save_optimizer(self.optimizer, self.named)
             self.training.checkpoints.save(Snapshot(replace(self.training.position, data=self.digest), self.training.log, model, state))
         self.processes.wait()
 
@@ -184,9 +291,9 @@ class StageRun:
                 module.load_state_dict(found)
         restore_optimizer(self.optimizer, self.named, snapshot.optimizer)
 
-    def _best(self) -> dict[str, Tensor]:
+    def _collect_best(self) -> dict[str, Tensor]:
         """Return the encoder's weights and those of the heads, which the test score may need."""
-        return self._weights("encoder") | {f"heads.{name}": tensor for name, tensor in self._weights("heads").items()}
+        return self._get_weights("encoder") | {f"heads.{name}": tensor for name, tensor in self._get_weights("heads").items()}
 
     def _take(self, best: Mapping[str, Tensor]) -> None:
         heads = {name.removeprefix("heads."): tensor for name, tensor in best.items() if name.startswith("heads.")}
@@ -194,7 +301,7 @@ class StageRun:
         if heads:  # a best of an older version has none
             self.modules["heads"].load_state_dict(heads)
 
-    def _weights(self, part: str) -> dict[str, Tensor]:
+    def _get_weights(self, part: str) -> dict[str, Tensor]:
         return dict(self.modules[part].state_dict())
 
     def _tell(self, done: int, loss: float, seconds: float, steps: int, *, evaluated: bool) -> None:

@@ -26,7 +26,7 @@ def find_centres(sample_ND: Vectors, count: int, *, steps: int = 8, seed: int = 
     count = min(count, len(sample_ND))
     centre_CD = sample_ND[random.choice(len(sample_ND), count, replace=False)]
     for _ in range(steps):
-        nearest_N = nearest_centre(sample_ND, centre_CD)
+        nearest_N = find_nearest_centre(sample_ND, centre_CD)
         order_N = np.argsort(nearest_N, kind="stable")
         size_C = np.bincount(nearest_N, minlength=count)
         taken_C = np.flatnonzero(size_C)
@@ -38,7 +38,7 @@ def find_centres(sample_ND: Vectors, count: int, *, steps: int = 8, seed: int = 
     return centre_CD
 
 
-def nearest_centre(vectors_ND: Vectors, centre_CD: Vectors) -> Ints:
+def find_nearest_centre(vectors_ND: Vectors, centre_CD: Vectors) -> Ints:
     """Return the number of each vector's nearest centre."""
     nearest_N = np.empty(len(vectors_ND), dtype=np.int64)
     for start in range(0, len(vectors_ND), _BLOCK):

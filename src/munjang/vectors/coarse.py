@@ -13,8 +13,9 @@ Shapes: N queries, M corpus rows, D dimensions, J blocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,54 @@ from numpy.typing import NDArray
 
 from munjang.errors import InputError
 from munjang.types import Ints, Metric, Vectors
-from munjang.vectors.int8_product import ZERO, Bytes
-from munjang.vectors.similarity import prepared
+from munjang.vectors.similarity import prepare_rows
+
+Bytes = NDArray[np.uint8]
+Product = Callable[[Bytes], NDArray[np.int32]]
+"""(m, d) bytes → (m, n) products with the right side it was made for."""
+
+ZERO = 128
+"""The byte that stands for zero on the left side."""
+
+
+def make_product(right_DN: NDArray[np.int8]) -> Product:
+    """Return the product with this right side, which is laid out for the processor once; a call uses one thread."""
+    import onnxruntime
+    from onnx import TensorProto, helper, numpy_helper
+
+    constants = [
+        numpy_helper.from_array(np.ascontiguousarray(right_DN), "right"),
+        numpy_helper.from_array(np.asarray(ZERO, dtype=np.uint8), "zero"),
+    ]
+    graph = helper.make_graph(
+        [helper.make_node("MatMulInteger", ["left", "right", "zero"], ["product"])],
+        "product",
+        [helper.make_tensor_value_info("left", TensorProto.UINT8, ["m", right_DN.shape[0]])],
+        [helper.make_tensor_value_info("product", TensorProto.INT32, ["m", right_DN.shape[1]])],
+        initializer=constants,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+    def product(left_MD: Bytes) -> NDArray[np.int32]:
+        found: NDArray[np.int32] = session.run(["product"], {"left": left_MD})[0]
+        return found
+
+    return product
+
+
+@cache
+def is_available() -> bool:
+    """Say whether this processor's integer product is exact, by multiplying the largest numbers there are."""
+    left_MD = np.full((8, 64), 255, dtype=np.uint8)
+    right_DN = np.full((64, 32), 127, dtype=np.int8)
+    right_DN[:, ::2] = -127
+    expected = (left_MD.astype(np.int32) - ZERO) @ right_DN.astype(np.int32)
+    return bool((make_product(right_DN)(left_MD) == expected).all())
+
 
 ROWS = 1024
 """Corpus rows of a block."""
@@ -90,20 +137,20 @@ class CoarseQueries:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # of rows too long for float32 the bound is endless, and they are scored in full
-def coarse_rows(corpus: NDArray[Any], metric: Metric) -> CoarseRows:
+def round_rows(corpus: NDArray[Any], metric: Metric) -> CoarseRows:
     """Turn a corpus into bytes, block by block."""
     m, d = corpus.shape
-    steps = _choose_steps(_sampled(corpus, metric))
+    steps = _choose_steps(_sample(corpus, metric))
     blocks = -(-m // ROWS)
     bytes_MD = np.empty((m, d), dtype=np.uint8)
     error_M = np.empty(m, dtype=np.float32)
     whole_J, error_J, length_J = (np.zeros(blocks) for _ in range(3))
     inverse_D = 1 / steps.step_D
     prepared_already = True
-    for block, (start, given_MD) in enumerate(_blocks(corpus)):
-        rows_MD = prepared(given_MD, metric)
+    for block, (start, given_MD) in enumerate(_iterate_blocks(corpus)):
+        rows_MD = prepare_rows(given_MD, metric)
         prepared_already &= rows_MD is given_MD
-        length_J[block] = _lengths(rows_MD).max()
+        length_J[block] = _measure_lengths(rows_MD).max()
         if not np.isfinite(length_J[block]):
             _refuse_bad_rows(corpus, start)
         whole_MD = rows_MD - steps.centre_D
@@ -111,18 +158,18 @@ def coarse_rows(corpus: NDArray[Any], metric: Metric) -> CoarseRows:
         whole_MD *= inverse_D
         np.rint(whole_MD, out=whole_MD)
         np.clip(whole_MD, -127, 127, out=whole_MD)
-        whole_J[block] = _lengths(whole_MD).max()
+        whole_J[block] = _measure_lengths(whole_MD).max()
         np.add(whole_MD, np.float32(ZERO), out=bytes_MD[start : start + len(rows_MD)], casting="unsafe")
         whole_MD *= steps.step_D
         left_MD -= whole_MD
         # Taking the centre off and multiplying the step back rounds each number by at most 2⁻²³ of itself.
-        rounded = 2.0**-22 * (length_J[block] + 2 * float(np.linalg.norm(steps.centre_D)) + _lengths(whole_MD).max())
-        error_M[start : start + len(rows_MD)] = _lengths(left_MD) + rounded
+        rounded = 2.0**-22 * (length_J[block] + 2 * float(np.linalg.norm(steps.centre_D)) + _measure_lengths(whole_MD).max())
+        error_M[start : start + len(rows_MD)] = _measure_lengths(left_MD) + rounded
         error_J[block] = error_M[start : start + len(rows_MD)].max()
     return CoarseRows(bytes_MD, steps, error_M, whole_J, error_J, length_J, prepared_already)
 
 
-def coarse_queries(queries_ND: Vectors, steps: Steps) -> CoarseQueries:
+def round_queries(queries_ND: Vectors, steps: Steps) -> CoarseQueries:
     """Turn prepared queries into bytes for a corpus of these steps."""
     exact_ND = queries_ND.astype(np.float64)
     scaled_ND = exact_ND * steps.step_D
@@ -138,16 +185,16 @@ def coarse_queries(queries_ND: Vectors, steps: Steps) -> CoarseQueries:
     )
 
 
-def _blocks(corpus: NDArray[Any]) -> Iterator[tuple[int, Vectors]]:
+def _iterate_blocks(corpus: NDArray[Any]) -> Iterator[tuple[int, Vectors]]:
     for start in range(0, len(corpus), ROWS):
         yield start, np.ascontiguousarray(corpus[start : start + ROWS], dtype=np.float32)
 
 
-def _sampled(corpus: NDArray[Any], metric: Metric) -> Vectors:
+def _sample(corpus: NDArray[Any], metric: Metric) -> Vectors:
     """Return up to _SAMPLE rows of finite length, evenly spread."""
     rows = np.linspace(0, len(corpus) - 1, min(len(corpus), _SAMPLE)).astype(np.int64)
-    sample = prepared(np.ascontiguousarray(corpus[rows], dtype=np.float32), metric)
-    return sample[np.isfinite(_lengths(sample))]
+    sample = prepare_rows(np.ascontiguousarray(corpus[rows], dtype=np.float32), metric)
+    return sample[np.isfinite(_measure_lengths(sample))]
 
 
 def _choose_steps(sample_MD: Vectors) -> Steps:
@@ -160,13 +207,13 @@ def _choose_steps(sample_MD: Vectors) -> Steps:
     spread_D = np.maximum(np.sqrt(square_D), 1e-3 * (np.sqrt(square_D.mean()) + 1e-20)).astype(np.float32)
 
     def left_over(step_D: Vectors) -> float:
-        return float(_lengths(gap_MD - np.clip(np.rint(gap_MD / step_D), -127, 127) * step_D).max())
+        return float(_measure_lengths(gap_MD - np.clip(np.rint(gap_MD / step_D), -127, 127) * step_D).max())
 
     candidates = [np.asarray(spread_D * np.float32(cut / 127), dtype=np.float32) for cut in _CUTS]
     return Steps(centre_D, min(candidates, key=left_over))
 
 
-def _lengths(rows_MD: Vectors) -> Doubles:
+def _measure_lengths(rows_MD: Vectors) -> Doubles:
     """Return the length of each row, rounded up."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(np.sqrt(np.einsum("md,md->m", rows_MD, rows_MD).astype(np.float64)) * _ROUNDING)

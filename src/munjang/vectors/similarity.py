@@ -14,7 +14,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from munjang.errors import InputError, UsageError, shown
+from munjang.errors import InputError, UsageError, quote
 from munjang.types import Metric, Vectors
 
 BLOCK = 4096
@@ -33,14 +33,14 @@ def similarity(a: ArrayLike, b: ArrayLike, *, metric: Metric = "cosine", block: 
     >>> similarity([[1, 0], [0, 2]], [3, 0]).tolist()
     [[1.0], [0.0]]
     """
-    a_ND, b_MD = _two_sets(a, b, metric)
+    a_ND, b_MD = _check_sets(a, b, metric)
     check_block(block)
     out_NM = np.empty((len(a_ND), len(b_MD)), dtype=np.float32)
     for top in range(0, len(a_ND), block):
-        part_ND = prepared(a_ND[top : top + block], metric)
+        part_ND = prepare_rows(a_ND[top : top + block], metric)
         for left in range(0, len(b_MD), block):
             tile = out_NM[top : top + block, left : left + block]
-            fill_scores(part_ND, prepared(b_MD[left : left + block], metric), metric=metric, out_NM=tile)
+            fill_scores(part_ND, prepare_rows(b_MD[left : left + block], metric), metric=metric, out_NM=tile)
     return out_NM
 
 
@@ -50,7 +50,7 @@ def similarity_pairwise(a: ArrayLike, b: ArrayLike, *, metric: Metric = "cosine"
     >>> similarity_pairwise([[1, 0], [0, 2]], [[3, 0], [1, 0]]).tolist()
     [1.0, 0.0]
     """
-    a_ND, b_ND = _two_sets(a, b, metric)
+    a_ND, b_ND = _check_sets(a, b, metric)
     if len(a_ND) != len(b_ND):
         raise UsageError(
             f"pairwise similarity: a has shape {a_ND.shape}, b has shape {b_ND.shape}; expected as many rows in each\n"
@@ -60,7 +60,7 @@ def similarity_pairwise(a: ArrayLike, b: ArrayLike, *, metric: Metric = "cosine"
     step = max(1, _SCRATCH // max(1, a_ND.shape[1]))
     for start in range(0, len(a_ND), step):
         rows = slice(start, start + step)
-        out_N[rows] = _paired_scores(prepared(a_ND[rows], metric), prepared(b_ND[rows], metric), metric)
+        out_N[rows] = _score_pairs(prepare_rows(a_ND[rows], metric), prepare_rows(b_ND[rows], metric), metric)
     return out_N
 
 
@@ -71,13 +71,13 @@ def normalize(vectors: ArrayLike) -> Vectors:
     [[0.0, 1.0], [0.0, 0.0]]
     """
     found = np.asarray(vectors)
-    unit_ND = prepared(as_rows(found, "vectors"), "cosine")
+    unit_ND = prepare_rows(to_rows(found, "vectors"), "cosine")
     if found.ndim == 1:
         unit_ND = unit_ND[0]
     return unit_ND.copy() if np.shares_memory(unit_ND, found) else unit_ND
 
 
-def as_rows(vectors: ArrayLike, name: str) -> Vectors:
+def to_rows(vectors: ArrayLike, name: str) -> Vectors:
     """Return the vectors as finite float32 rows, a single vector as one row; refuse any other shape."""
     try:
         found = np.asarray(vectors)
@@ -87,7 +87,7 @@ def as_rows(vectors: ArrayLike, name: str) -> Vectors:
         advice = "\n  texts become vectors with encode" if found.dtype.kind in "UO" else ""
         raise UsageError(f"{name}: found shape {found.shape} of {found.dtype}; expected numbers of shape (n, d) or (d,){advice}")
     rows_ND = np.ascontiguousarray(np.atleast_2d(found), dtype=np.float32)
-    if not _all_finite(rows_ND):
+    if not _are_all_finite(rows_ND):
         bad = int(np.flatnonzero(~np.isfinite(rows_ND).all(axis=1))[0])
         raise InputError(
             f"{name} row {bad}: holds NaN or infinity; expected finite float32 numbers\n  encode that text again, or leave it out"
@@ -98,7 +98,7 @@ def as_rows(vectors: ArrayLike, name: str) -> Vectors:
 def check_metric(metric: str) -> None:
     """Refuse a metric that does not exist, and name those that do."""
     if metric not in get_args(Metric):
-        raise UsageError(f"metric {shown(str(metric))} is unknown\n  choose one of {', '.join(get_args(Metric))}")
+        raise UsageError(f"metric {quote(str(metric))} is unknown\n  choose one of {', '.join(get_args(Metric))}")
 
 
 def check_block(block: int) -> None:
@@ -107,11 +107,11 @@ def check_block(block: int) -> None:
         raise UsageError(f"block is {block}; expected at least 1 row")
 
 
-def prepared(rows_ND: Vectors, metric: Metric) -> Vectors:
+def prepare_rows(rows_ND: Vectors, metric: Metric) -> Vectors:
     """Return what `fill_scores` expects for this metric: unit rows for cosine, the rows themselves otherwise."""
     if metric != "cosine" or not rows_ND.size:
         return rows_ND
-    inverse_N = _inverse_norms(rows_ND)
+    inverse_N = _compute_inverse_norms(rows_ND)
     if (inverse_N == 1).all():
         return rows_ND
     if inverse_N.max() > _LARGEST_INVERSE:
@@ -126,12 +126,12 @@ def fill_scores(a_ND: Vectors, b_MD: Vectors, *, metric: Metric, out_NM: Vectors
         return
     np.matmul(a_ND, b_MD.T, out=out_NM)
     if metric == "euclidean":
-        _dot_to_euclidean(a_ND, b_MD, out_NM)
+        _convert_to_euclidean(a_ND, b_MD, out_NM)
 
 
-def _two_sets(a: ArrayLike, b: ArrayLike, metric: str) -> tuple[Vectors, Vectors]:
+def _check_sets(a: ArrayLike, b: ArrayLike, metric: str) -> tuple[Vectors, Vectors]:
     check_metric(metric)
-    a_ND, b_MD = as_rows(a, "a"), as_rows(b, "b")
+    a_ND, b_MD = to_rows(a, "a"), to_rows(b, "b")
     check_same_dimension(a_ND, b_MD, "a", "b")
     return a_ND, b_MD
 
@@ -145,11 +145,11 @@ def check_same_dimension(a: NDArray[np.generic], b: NDArray[np.generic], a_name:
         )
 
 
-def _all_finite(rows_ND: Vectors) -> bool:
+def _are_all_finite(rows_ND: Vectors) -> bool:
     return not rows_ND.size or bool(np.isfinite(rows_ND.max()) and np.isfinite(rows_ND.min()))
 
 
-def _inverse_norms(rows_ND: Vectors) -> NDArray[np.float64]:
+def _compute_inverse_norms(rows_ND: Vectors) -> NDArray[np.float64]:
     """Return 1/|row|, exactly 1 for rows that are unit vectors already, and 0 for zero rows."""
     with np.errstate(over="ignore", under="ignore"):
         squares_N = np.einsum("nd,nd->n", rows_ND, rows_ND).astype(np.float64)
@@ -164,7 +164,7 @@ def _inverse_norms(rows_ND: Vectors) -> NDArray[np.float64]:
     return inverse_N
 
 
-def _dot_to_euclidean(a_ND: Vectors, b_MD: Vectors, out_NM: Vectors) -> None:
+def _convert_to_euclidean(a_ND: Vectors, b_MD: Vectors, out_NM: Vectors) -> None:
     """Turn dot products into negative distances; pairs too close for |a|² + |b|² − 2ab are measured again by their difference."""
     b_square_M = np.einsum("md,md->m", b_MD, b_MD)
     out_NM *= -2
@@ -177,7 +177,7 @@ def _dot_to_euclidean(a_ND: Vectors, b_MD: Vectors, out_NM: Vectors) -> None:
     step = max(1, _SCRATCH // max(1, a_ND.shape[1]))
     for start in range(0, len(rows), step):
         row, column = rows[start : start + step], columns[start : start + step]
-        out_NM[row, column] = _paired_scores(a_ND[row], b_MD[column], "euclidean")
+        out_NM[row, column] = _score_pairs(a_ND[row], b_MD[column], "euclidean")
 
 
 def _fill_manhattan(a_ND: Vectors, b_MD: Vectors, out_NM: Vectors) -> None:
@@ -193,7 +193,7 @@ def _fill_manhattan(a_ND: Vectors, b_MD: Vectors, out_NM: Vectors) -> None:
     np.negative(out_NM, out=out_NM)
 
 
-def _paired_scores(a_ND: Vectors, b_ND: Vectors, metric: Metric) -> Vectors:
+def _score_pairs(a_ND: Vectors, b_ND: Vectors, metric: Metric) -> Vectors:
     if metric in ("cosine", "dot"):
         return np.asarray(np.einsum("nd,nd->n", a_ND, b_ND), dtype=np.float32)
     gap_ND = a_ND - b_ND

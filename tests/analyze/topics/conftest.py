@@ -9,7 +9,7 @@ import pytest
 
 from munjang.analyze.topics.fitting import fit_topics
 from munjang.analyze.topics.model import TopicModel
-from munjang.text.tagging import tagger
+from munjang.text.tagging import choose_tagger
 
 WORDS = {
     "weather": "rain snow wind storm cloud thunder winter summer umbrella forecast".split(),  # noqa: SIM905
@@ -47,4 +47,4 @@ def collection() -> Collection:
 
 @pytest.fixture(scope="session")
 def model(collection: Collection) -> TopicModel:
-    return fit_topics(collection.texts, vectors=collection.vectors, by=tagger("plain"))
+    return fit_topics(collection.texts, vectors=collection.vectors, by=choose_tagger("plain"))

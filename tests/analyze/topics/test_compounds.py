@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from munjang.analyze.topics.compounds import MAX_CHARACTERS, join_compounds
+from munjang.analyze.topics.edit import update_topics
 from munjang.analyze.topics.fitting import fit_topics
-from munjang.analyze.topics.settings import TopicSettings
-from munjang.analyze.topics.topic_words import bag_of, words_of
-from munjang.analyze.topics.update import update_topics
+from munjang.analyze.topics.topic_words import MAX_CHARACTERS, bag_words, join_compounds, list_words
 from munjang.text.phrases import NounPart
-from munjang.text.tagging import tagger
+from munjang.text.tagging import choose_tagger
 
 TAXES = [
     "가게 주인은 부가가치세를 석 달마다 낸다.",
@@ -39,7 +37,7 @@ def noun(text: str) -> NounPart:
 
 def words(texts: list[str], **options) -> Counter[str]:
     pytest.importorskip("kiwipiepy")
-    return Counter(word for each in words_of(texts, tagger("kiwi"), **options) for word in each)
+    return Counter(word for each in list_words(texts, choose_tagger("kiwi"), **options) for word in each)
 
 
 def test_a_compound_that_the_analyser_splits_is_one_word() -> None:
@@ -63,7 +61,7 @@ def test_a_topic_shows_the_whole_compound() -> None:
     pytest.importorskip("kiwipiepy")
     texts = TAXES * 3 + ELECTIONS * 3
     vectors = np.repeat(np.eye(4, dtype=np.float32)[:2], [12, 15], axis=0) + np.linspace(0, 0.01, 27 * 4, dtype=np.float32).reshape(27, 4)
-    model = fit_topics(texts, vectors=vectors, settings=TopicSettings(method="kmeans", topics=2, min_size=2, words=20))
+    model = fit_topics(texts, vectors=vectors, method="kmeans", topics=2, min_size=2, words=20)
     shown = {word for topic in model.topics for word, _ in topic.words}
     assert "부가가치세" in shown
     assert not {"부가", "가치세"} & shown
@@ -107,4 +105,4 @@ def test_how_often_all_stand_does_not_matter(counted: dict) -> None:
 
 
 def test_english_is_as_it_was() -> None:
-    assert bag_of(["heavy rain in Seoul", "rain again"], tagger("plain")).vocabulary == ("heavy", "rain", "seoul")
+    assert bag_words(["heavy rain in Seoul", "rain again"], choose_tagger("plain")).vocabulary == ("heavy", "rain", "seoul")

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import unicodedata
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +11,13 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 from tests.analyze.topics.conftest import DIMENSION, WORDS, Collection, made
 
-from munjang.analyze.topics.ask import assign_topics
+from munjang.analyze.topics.assign import assign_topics
 from munjang.analyze.topics.fitting import fit_topics
 from munjang.analyze.topics.model import TopicModel
-from munjang.analyze.topics.settings import TopicSettings
 from munjang.errors import InputError, UsageError
-from munjang.text.tagging import tagger
+from munjang.text.tagging import choose_tagger
 
-PLAIN = tagger("plain")
+PLAIN = choose_tagger("plain")
 
 
 class Words:
@@ -35,8 +34,8 @@ class Words:
 
 @pytest.mark.parametrize("method", ["graph", "kmeans", "hdbscan"])
 def test_each_method_finds_the_topics_that_are_there(collection: Collection, method: str) -> None:
-    settings = TopicSettings(method=method, topics=4)  # type: ignore[arg-type]
-    found = fit_topics(collection.texts, vectors=collection.vectors, settings=settings, by=PLAIN)
+    settings = {"method": method, "topics": 4}
+    found = fit_topics(collection.texts, vectors=collection.vectors, **settings, by=PLAIN)
     kept = found.labels >= 0
     assert kept.mean() >= 0.8
     assert adjusted_rand_score(collection.truth[kept], found.labels[kept]) > 0.9
@@ -84,13 +83,16 @@ def test_two_processes_give_identical_topics(tmp_path: Path, collection: Collect
     (tmp_path / "texts.txt").write_text("\n".join(collection.texts), encoding="utf-8")
     program = (
         "import sys, numpy as np; from pathlib import Path\n"
-        "from munjang.analyze.topics.fitting import fit_topics; from munjang.text.tagging import tagger\n"
+        "from munjang.analyze.topics.fitting import fit_topics; from munjang.text.tagging import choose_tagger\n"
         "folder = Path(sys.argv[1])\n"
-        "m = fit_topics((folder / 'texts.txt').read_text().split('\\n'), vectors=np.load(folder / 'vectors.npy'), by=tagger('plain'))\n"
+        "texts = (folder / 'texts.txt').read_text().split('\\n')\n"
+        "m = fit_topics(texts, vectors=np.load(folder / 'vectors.npy'), by=choose_tagger('plain'))\n"
         "print(m.labels.tolist(), [vars(topic) for topic in m.topics])"
     )
     runs = [
-        subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed})
+        subprocess.run(
+            [sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True, env=os.environ | {"PYTHONHASHSEED": seed}
+        )
         for seed in ("1", "2")
     ]
     assert runs[0].stdout == runs[1].stdout
@@ -119,22 +121,22 @@ def test_no_texts_and_wrong_vectors_are_refused(collection: Collection) -> None:
     with pytest.raises(UsageError, match="encoder"):
         fit_topics(["a", "b"])
     with pytest.raises(UsageError, match="encoder"):
-        fit_topics(["a"], vectors=[[1, 2]], settings=TopicSettings(labels=("x",)), by=PLAIN)
+        fit_topics(["a"], vectors=[[1, 2]], labels=("x",), by=PLAIN)
     with pytest.raises(UsageError, match="outliers"):
-        TopicSettings(outliers=2)
+        fit_topics(["a"], vectors=[[1, 2]], outliers=2)
 
 
 def test_seed_words_make_a_topic_of_their_own(collection: Collection) -> None:
-    settings = TopicSettings(topics=2, guides=(("court", "judge", "lawyer", "crime"),))
-    found = fit_topics(collection.texts, vectors=collection.vectors, settings=settings, by=PLAIN)
+    settings = {"topics": 2, "guides": (("court", "judge", "lawyer", "crime"),)}
+    found = fit_topics(collection.texts, vectors=collection.vectors, **settings, by=PLAIN)
     law = found.labels[collection.truth == 3]
     assert (law == np.bincount(law[law >= 0]).argmax()).mean() > 0.8
     assert {word for word, _ in found.topic(int(np.bincount(law[law >= 0]).argmax())).words} <= set(WORDS["law"])
 
 
 def test_labels_name_the_topics_near_to_them(collection: Collection) -> None:
-    settings = TopicSettings(labels=("train station", "soup kitchen"))
-    found = fit_topics(collection.texts, vectors=collection.vectors, encoder=Words(), settings=settings, by=PLAIN)
+    settings = {"labels": ("train station", "soup kitchen")}
+    found = fit_topics(collection.texts, vectors=collection.vectors, encoder=Words(), **settings, by=PLAIN)
     named = {topic.name: topic.id for topic in found.topics}
     assert (found.labels[collection.truth == 2] == named["train station"]).mean() > 0.9
     assert (found.labels[collection.truth == 1] == named["soup kitchen"]).mean() > 0.9
@@ -147,16 +149,16 @@ def test_outliers_never_exceed_the_stated_share() -> None:
     texts = base.texts + [f"stray text{number}" for number in range(20)]
     for share in (0.0, 0.05, 0.2):
         for method in ("graph", "hdbscan"):
-            found = fit_topics(texts, vectors=vectors, settings=TopicSettings(outliers=share, method=method), by=PLAIN)  # type: ignore[arg-type]
+            found = fit_topics(texts, vectors=vectors, outliers=share, method=method, by=PLAIN)  # type: ignore[arg-type]
             assert found.outliers <= share * len(texts)
 
 
 def test_umap_is_asked_for_by_name_and_names_its_extra(collection: Collection) -> None:
-    settings = replace(TopicSettings(), reduction="umap")
+    settings = {"reduction": "umap"}
     try:
         import umap  # noqa: F401
     except ImportError:
         with pytest.raises(UsageError, match="umap"):
-            fit_topics(collection.texts, vectors=collection.vectors, settings=settings, by=PLAIN)
+            fit_topics(collection.texts, vectors=collection.vectors, **settings, by=PLAIN)
     else:
-        assert fit_topics(collection.texts, vectors=collection.vectors, settings=settings, by=PLAIN).topics
+        assert fit_topics(collection.texts, vectors=collection.vectors, **settings, by=PLAIN).topics

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 from tests.analyze.topics.conftest import Collection, made
 
-from munjang.analyze.topics.ask import assign_topics, find_topics, topic_distribution
-from munjang.analyze.topics.change import merge_topics, renamed, split_topic, with_fewer_topics, with_outliers
+from munjang.analyze.topics.assign import assign_topics, compute_distribution, find_topics
+from munjang.analyze.topics.edit import merge_topics, reduce_topics, rename_topic, set_outliers, split_topic, update_topics
 from munjang.analyze.topics.model import TopicModel
 from munjang.analyze.topics.saving import MAIN, load_topics, save_topics
-from munjang.analyze.topics.trends import moment, topics_over_time, topics_per_class
-from munjang.analyze.topics.update import update_topics
+from munjang.analyze.topics.trends import parse_moment, topics_over_time, topics_per_class
 from munjang.errors import DamagedFile, FolderError, InputError, UsageError
 
 
@@ -38,7 +37,7 @@ def test_a_loaded_model_is_the_saved_one(model: TopicModel, collection: Collecti
 
 def test_saving_again_leaves_one_model_and_no_leftovers(model: TopicModel, tmp_path: Path) -> None:
     save_topics(model, tmp_path / "model")
-    save_topics(renamed(model, 0, "첫 번째"), tmp_path / "model")
+    save_topics(rename_topic(model, 0, "첫 번째"), tmp_path / "model")
     assert len(list((tmp_path / "model").iterdir())) == 3
     assert load_topics(tmp_path / "model").topic(0).name == "첫 번째"
 
@@ -79,7 +78,7 @@ def test_new_documents_land_in_their_topic(model: TopicModel, collection: Collec
 
 
 def test_a_text_about_two_things_has_two_topics(model: TopicModel) -> None:
-    shares = topic_distribution(model, ["rain snow wind storm court judge lawyer verdict", "rain snow wind storm cloud", "nothing known"])
+    shares = compute_distribution(model, ["rain snow wind storm court judge lawyer verdict", "rain snow wind storm cloud", "nothing known"])
     assert shares.shape == (3, len(model.topics))
     assert np.sort(shares[0])[-2] > 0.3
     assert shares[1].max() > 0.95
@@ -90,7 +89,7 @@ def test_merging_moves_no_other_document(model: TopicModel) -> None:
     merged = merge_topics(model, [[1, 2]])
     assert (merged.labels == np.where(model.labels == 2, 1, model.labels)).all()
     assert merged.topic(1).size == model.topic(1).size + model.topic(2).size
-    assert len(with_fewer_topics(model, 2).topics) == 2
+    assert len(reduce_topics(model, 2).topics) == 2
     with pytest.raises(UsageError, match="there is none"):
         merge_topics(model, [[1, 99]])
     with pytest.raises(UsageError, match="at least 2"):
@@ -108,15 +107,15 @@ def test_splitting_what_was_merged_brings_it_back(model: TopicModel, collection:
 
 
 def test_outliers_can_be_reduced_to_none(model: TopicModel) -> None:
-    assert with_outliers(model, 0.0).outliers == 0
+    assert set_outliers(model, 0.0).outliers == 0
 
 
 def test_an_update_adds_documents_and_new_topics(collection: Collection) -> None:
     from munjang.analyze.topics.fitting import fit_topics
-    from munjang.text.tagging import tagger
+    from munjang.text.tagging import choose_tagger
 
     old, new = made(30, kinds=("weather", "food")), made(30, seed=4, kinds=("trains",))
-    first = fit_topics(old.texts, vectors=old.vectors, by=tagger("plain"))
+    first = fit_topics(old.texts, vectors=old.vectors, by=choose_tagger("plain"))
     grown = update_topics(first, new.texts, vectors=new.vectors)
     assert len(grown.documents) == 90
     assert len(grown.bag) == 90
@@ -150,7 +149,7 @@ def test_topics_per_class_tell_classes_apart(model: TopicModel, collection: Coll
     ("time", "expected"), [("2024.07.01", 2024.5), ("2024년 7월", 2024.5), (date(2024, 1, 1), 2024.0), (12.5, 12.5)], ids=str
 )
 def test_times_are_read_as_people_write_them(time: object, expected: float) -> None:
-    assert moment(time, 1) == pytest.approx(expected)
+    assert parse_moment(time, 1) == pytest.approx(expected)
 
 
 def test_what_is_no_time_is_refused_with_its_row(model: TopicModel) -> None:

@@ -14,36 +14,34 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.analyze.topics.conftest import DIMENSION, WORDS, Collection, made
+from tests.analyze.topics.settings import topic_settings
 
-from munjang.analyze.topics.ask import assign_topics
-from munjang.analyze.topics.change import merge_topics, renamed, split_topic, with_fewer_topics, with_outliers
+from munjang.analyze.topics.assign import assign_topics
+from munjang.analyze.topics.edit import merge_topics, reduce_topics, rename_topic, set_outliers, split_topic
 from munjang.analyze.topics.fitting import fit_topics
-from munjang.analyze.topics.groups import find_groups
-from munjang.analyze.topics.kmeans import centres
+from munjang.analyze.topics.groups import build_neighbour_graph, compute_centres, find_groups
 from munjang.analyze.topics.model import TopicModel
-from munjang.analyze.topics.neighbour_graph import neighbour_graph
 from munjang.analyze.topics.prototypes import Prototypes
 from munjang.analyze.topics.saving import MAIN, load_topics, save_topics
-from munjang.analyze.topics.settings import TopicSettings
 from munjang.analyze.topics.trends import topics_over_time, topics_per_class
 from munjang.errors import DamagedFile, InputError, UsageError
-from munjang.text.tagging import tagger
+from munjang.text.tagging import choose_tagger
 
-PLAIN = tagger("plain")
+PLAIN = choose_tagger("plain")
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         (lambda model: merge_topics(model, [[0, 1], [1, 2]]), "merge: a topic stands in more than one group, expected each topic once"),
-        (lambda model: with_fewer_topics(model, 0), "topics=0, expected 1 or more"),
+        (lambda model: reduce_topics(model, 0), "topics=0, expected 1 or more"),
         (lambda model: split_topic(model, 0, 1), "parts=1, expected 2 or more"),
         (lambda model: split_topic(model, 0, 500), "split: topic 0 has too few different documents for 500 parts"),
-        (lambda model: renamed(model, 0, " \n"), "the name is empty, expected a name for the topic"),
+        (lambda model: rename_topic(model, 0, " \n"), "the name is empty, expected a name for the topic"),
         (lambda model: topics_over_time(model, [2020] * len(model.documents), periods=0), "periods=0, expected 1 or more"),
         (lambda model: topics_over_time(model, [2020, 2021]), "2 values for 120 documents, expected one for each"),
         (lambda model: topics_per_class(model, ["a"]), "1 values for 120 documents, expected one for each"),
-        (lambda model: assign_topics(model, ["rain"]), "neither vectors nor an encoder was handed in, expected one of them"),
+        (lambda model: assign_topics(model, ["rain"]), "neither vectors nor an encoder was given, expected one of them"),
         (
             lambda model: assign_topics(model, ["rain", "snow"], vectors=np.ones((3, DIMENSION))),
             "vectors has 3 rows for 2 texts, expected one row for each text",
@@ -66,14 +64,14 @@ def test_another_encoder_than_the_topics_were_found_with_is_refused(model: Topic
     ("options", "words"),
     [
         ({"guides": (("rain",), ())}, "guides: a group of seed words is empty, expected at least one word in each"),
-        ({"method": "lda"}, "method='lda' is unknown, expected one of graph, kmeans, hdbscan, contextual"),
-        ({"reduction": "t-sne"}, "reduction='t-sne' is unknown, expected one of pca"),
+        ({"method": "lda"}, "method is 'lda', expected one of graph, kmeans, hdbscan, contextual"),
+        ({"reduction": "t-sne"}, "reduction is 't-sne', expected one of pca"),
     ],
     ids=["guides", "method", "reduction"],
 )
 def test_settings_that_cannot_be_are_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        TopicSettings(**options)
+        fit_topics(["rain"], vectors=[[1.0, 2.0]], **options)
 
 
 def test_one_text_instead_of_a_list_is_refused() -> None:
@@ -83,15 +81,13 @@ def test_one_text_instead_of_a_list_is_refused() -> None:
 
 @pytest.mark.parametrize("options", [{"guides": (("rain",),)}, {"labels": ("weather",)}], ids=["guides", "labels"])
 def test_a_contextual_model_takes_no_anchors(collection: Collection, options: dict[str, Any]) -> None:
-    settings = TopicSettings(method="contextual", **options)
     with pytest.raises(UsageError, match=r"takes neither labels nor seed words\n  use the method graph, kmeans or hdbscan"):
-        fit_topics(collection.texts, vectors=collection.vectors, settings=settings, by=PLAIN)
+        fit_topics(collection.texts, vectors=collection.vectors, method="contextual", **options, by=PLAIN)
 
 
 def test_seed_words_that_take_every_document_leave_no_other_topic() -> None:
     given = made(20, kinds=("weather", "law"))
-    settings = TopicSettings(guides=(tuple(WORDS["weather"]), tuple(WORDS["law"])))
-    found = fit_topics(given.texts, vectors=given.vectors, settings=settings, by=PLAIN)
+    found = fit_topics(given.texts, vectors=given.vectors, guides=(WORDS["weather"], WORDS["law"]), by=PLAIN)
     assert len(found.topics) == 2
     kept = found.labels >= 0
     assert len({(int(label), int(kind)) for label, kind in zip(found.labels[kept], given.truth[kept], strict=True)}) == 2
@@ -106,22 +102,22 @@ def test_a_prototype_that_no_document_is_nearest_to_makes_no_topic(model: TopicM
         topic_P=np.append(model.topic_P, 99),
         floors_P=np.append(model.floors_P, 0.0),
     )
-    found = with_outliers(more, model.settings.outliers)
+    found = set_outliers(more, model.settings.outliers)
     assert 99 not in found.topic_P
     assert [topic.id for topic in found.topics] == [topic.id for topic in model.topics]
-    assert found.labels.tolist() == with_outliers(model, model.settings.outliers).labels.tolist()
+    assert found.labels.tolist() == set_outliers(model, model.settings.outliers).labels.tolist()
 
 
 def test_groups_that_are_all_too_small_are_one_topic() -> None:
     alone = np.eye(40, dtype=np.float32)  # each is as far from any other
-    assert find_groups(alone, TopicSettings(method="hdbscan")).tolist() == [0] * 40
+    assert find_groups(alone, topic_settings(method="hdbscan")).tolist() == [0] * 40
 
 
 def test_groups_without_rows_have_no_centre_and_one_row_no_neighbour() -> None:
     rows = np.eye(3, dtype=np.float32)
-    assert centres(rows, np.full(3, -1), 2).tolist() == [[0, 0, 0], [0, 0, 0]]
-    assert centres(rows, np.array([1, 1, -1]), 2).round(3).tolist() == pytest.approx(np.array([[0, 0, 0], [0.707, 0.707, 0]]))
-    assert neighbour_graph(rows[:1]) == [{}]
+    assert compute_centres(rows, np.full(3, -1), 2).tolist() == [[0, 0, 0], [0, 0, 0]]
+    assert compute_centres(rows, np.array([1, 1, -1]), 2).round(3).tolist() == pytest.approx(np.array([[0, 0, 0], [0.707, 0.707, 0]]))
+    assert build_neighbour_graph(rows[:1]) == [{}]
 
 
 def test_times_that_are_no_years_are_cut_into_equal_stretches(model: TopicModel) -> None:
@@ -150,9 +146,9 @@ def rewritten(folder: Path, **changed: Any) -> None:
     """Change facts of a saved model as a stranger would, with the right checksum."""
     facts = json.loads((folder / MAIN).read_bytes()) | changed
     facts.pop("checksum")
-    from munjang.analyze.topics.saving import _json
+    from munjang.analyze.topics.saving import _read_json
 
-    (folder / MAIN).write_bytes(_json({**facts, "checksum": hashlib.sha256(_json(facts)).hexdigest()}))
+    (folder / MAIN).write_bytes(_read_json({**facts, "checksum": hashlib.sha256(_read_json(facts)).hexdigest()}))
 
 
 def test_a_file_in_the_place_of_the_folder_is_kept(model: TopicModel, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 from tests.conftest import TEXTS, WORDS
 
 from munjang.errors import UsageError
-from munjang.models.compress.dimension import fit_projection, reduce_dimension
+from munjang.models.compress.parts import fit_projection, reduce_dimension
 from munjang.models.sentence_encoder import SentenceEncoder
 
 MANY = [f"{first} {second}" for first in WORDS[:10] for second in WORDS[10:20]]

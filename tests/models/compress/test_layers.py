@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import TEXTS
 
 from munjang.errors import UsageError
-from munjang.models.compress.layers import keep_layers, spread_layers
+from munjang.models.compress.parts import keep_layers, spread_layers
 from munjang.models.sentence_encoder import SentenceEncoder
 
 FAMILIES = ("bert", "electra", "roberta", "xlm-roberta", "distilbert", "mpnet")

@@ -16,9 +16,8 @@ from tests.static_model import write_static
 
 from munjang.errors import FolderError, MunjangError, UsageError
 from munjang.models.compress import vocabulary
-from munjang.models.compress.cut_tokenizer import cut_tokenizer, piece_list
-from munjang.models.compress.layers import keep_layers, keep_layers_of
-from munjang.models.compress.parts import read_parts, write_parts
+from munjang.models.compress.cut_tokenizer import cut_tokenizer, list_pieces
+from munjang.models.compress.parts import keep_layers, keep_layers_of, read_parts, write_parts
 from munjang.models.compress.vocabulary import PruneOptions, prune_parts, prune_vocabulary
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.text.tokenizer import Tokenizer
@@ -111,7 +110,7 @@ def test_a_cut_that_would_differ_writes_nothing(tiny_bert_folder: Path, tmp_path
         return made
 
     monkeypatch.setattr(vocabulary, "cut_tokenizer", lossy)
-    with pytest.raises(MunjangError, match="1 of 3 texts whose pieces are all kept are cut otherwise; nothing was written"):
+    with pytest.raises(MunjangError, match="1 of 3 texts whose tokens are all kept are tokenized differently; nothing was written"):
         prune_vocabulary(tiny_bert_folder, tmp_path / "small", TEXTS, options=PruneOptions())
     assert not (tmp_path / "small").exists()
 
@@ -159,8 +158,8 @@ def test_a_post_processor_that_is_not_known_is_named(tiny_bert_folder: Path) -> 
 def test_a_padding_far_behind_holds_no_other_pieces(tiny_bert_folder: Path) -> None:
     files = read_parts(tiny_bert_folder).tokenizer
     added = {int(token["id"]) for token in files.data["added_tokens"]}
-    assert piece_list(files, special=frozenset(), padding=5_000).always == added
-    assert piece_list(files, special=frozenset(), padding=30).always == added | set(range(31))
+    assert list_pieces(files, special=frozenset(), padding=5_000).always == added
+    assert list_pieces(files, special=frozenset(), padding=30).always == added | set(range(31))
 
 
 def test_a_static_model_survives_a_round_in_half(static: Path, tmp_path: Path) -> None:

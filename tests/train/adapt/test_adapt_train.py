@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from tests.train.conftest import sentence_pairs
 
+from munjang.data.plain_text import read_plain_texts
 from munjang.errors import UsageError
 from munjang.train import load, train
 from munjang.train.adapt.run import AdaptPlan, adapt_model
-from munjang.train.durable import sha256_of
+from munjang.train.durable import hash_file
 from munjang.train.examples import DataSource, read_examples
-from munjang.train.plain_text import read_plain_texts
-from munjang.train.recipe import make_recipe
-from munjang.train.step import Stepper
+from munjang.train.recipe import ModelRecipe, make_recipe
+from munjang.train.stage_run import Stepper
 
 METHODS = ["mlm", "tsdae", "simcse"]
 
@@ -56,7 +56,7 @@ def test_interrupted_and_resumed_it_ends_the_same(
     again = train(broken, resume=True)
     assert [entry.loss for entry in again.log.steps] == [entry.loss for entry in whole.log.steps]
     for name in ("model.safetensors", "tokenizer.json"):
-        assert sha256_of(domain_file.parent / "whole" / name) == sha256_of(domain_file.parent / "broken" / name)
+        assert hash_file(domain_file.parent / "whole" / name) == hash_file(domain_file.parent / "broken" / name)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -122,8 +122,9 @@ def test_simcse_gives_a_model_without_dropout_the_dropout_that_it_needs(domain_f
     config = json.loads((base / "config.json").read_text(encoding="utf-8"))
     still = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     (base / "config.json").write_text(json.dumps(config | still), encoding="utf-8")
-    plan = AdaptPlan((DataSource(path=str(domain_file), kind="plain"),), str(tmp_path / "out"), str(base), "simcse", steps=1, batch_size=4)
+    files = (DataSource(path=str(domain_file), kind="plain"),)
+    plan = AdaptPlan(files, str(tmp_path / "out"), ModelRecipe(str(base)), "simcse", stage={"steps": 1, "batch_size": 4})
     assert adapt_model(plan).result.log.steps[0].loss > 0
-    assert plan.recipe().model.dropout == 0.1
-    assert replace(plan, dropout=0.3).recipe().model.dropout == 0.3
-    assert replace(plan, method="mlm").recipe().model.dropout is None
+    assert plan.make_recipe().model.dropout == 0.1
+    assert replace(plan, model=ModelRecipe(str(base), dropout=0.3)).make_recipe().model.dropout == 0.3
+    assert replace(plan, method="mlm").make_recipe().model.dropout is None

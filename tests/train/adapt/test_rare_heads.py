@@ -12,14 +12,13 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from munjang.errors import InputError
-from munjang.train.adapt.domain_words import DomainWord, count_words
-from munjang.train.adapt.extend_tokenizer import add_words
-from munjang.train.adapt.masking import word_starts
-from munjang.train.adapt.mlm import Mlm, MlmSettings
+from munjang.train.adapt.mlm import Mlm, MlmSettings, find_word_starts
 from munjang.train.adapt.run import AdaptPlan, adapt_model
 from munjang.train.adapt.tsdae import Tsdae, TsdaeSettings
+from munjang.train.adapt.vocabulary import DomainWord, add_words, count_words
 from munjang.train.encoder import TrainableEncoder
 from munjang.train.load_folder import load_encoder
+from munjang.train.recipe import ModelRecipe
 
 TEXTS = ["the rain is in the river", "비가 많이 온다"]
 
@@ -104,10 +103,10 @@ def _unigram() -> Any:
 
 def test_pieces_beyond_the_table_are_passed_over(tiny_bert_folder: Path) -> None:
     tokenizer = load_encoder(tiny_bert_folder).tokenizer
-    whole = word_starts(tokenizer, len(tokenizer))
-    assert torch.equal(word_starts(tokenizer, 20), whole[:20])
+    whole = find_word_starts(tokenizer, len(tokenizer))
+    assert torch.equal(find_word_starts(tokenizer, 20), whole[:20])
 
 
 def test_nothing_to_learn_from_is_refused(tiny_bert_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no file of text to learn from"):
-        adapt_model(AdaptPlan(model=str(tiny_bert_folder), files=(), output=str(tmp_path / "out")))  # type: ignore[call-arg]
+        adapt_model(AdaptPlan(model=ModelRecipe(str(tiny_bert_folder)), files=(), output=str(tmp_path / "out")))  # type: ignore[call-arg]

@@ -9,7 +9,7 @@ import torch
 from tests.conftest import TEXTS, quiet
 
 from munjang.errors import InputError, UsageError
-from munjang.train.adapt.registry import make_text_objective
+from munjang.train.adapt import make_text_objective
 from munjang.train.load_folder import EncoderOptions, load_encoder
 
 UNIQUE = [text for text in TEXTS if text]

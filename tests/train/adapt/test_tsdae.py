@@ -14,8 +14,7 @@ from tests.conftest import quiet
 from torch import Tensor
 
 from munjang.train.adapt import tsdae
-from munjang.train.adapt.decoder import Decoder
-from munjang.train.adapt.tsdae import Tsdae, TsdaeSettings, delete_pieces
+from munjang.train.adapt.tsdae import Decoder, Tsdae, TsdaeSettings, delete_pieces
 from munjang.train.encoder import TrainableEncoder
 from munjang.train.load_folder import load_encoder
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from munjang.errors import InputError
-from munjang.train.distill.cache import VectorBlocks, open_array, teacher_vectors
+from munjang.train.distill.cache import VectorBlocks, encode_with_teacher, open_array
 from munjang.types import Vectors
 
 
@@ -35,8 +35,8 @@ TEXTS = [f"text {number}" for number in range(10)]
 
 def test_texts_are_encoded_once(tmp_path: Path) -> None:
     teacher = Counting()
-    first = teacher_vectors(teacher, TEXTS, tmp_path, block=4)
-    again = teacher_vectors(teacher, TEXTS, tmp_path, block=4)
+    first = encode_with_teacher(teacher, TEXTS, tmp_path, block=4)
+    again = encode_with_teacher(teacher, TEXTS, tmp_path, block=4)
     assert teacher.asked == 10
     rows = np.array([9, 0, 5, 5])
     assert np.array_equal(first.rows(rows), again.rows(rows))
@@ -47,17 +47,17 @@ def test_texts_are_encoded_once(tmp_path: Path) -> None:
 
 def test_texts_added_at_the_end_cost_only_themselves(tmp_path: Path) -> None:
     teacher = Counting()
-    teacher_vectors(teacher, TEXTS[:8], tmp_path, block=4)
-    teacher_vectors(teacher, TEXTS, tmp_path, block=4)
+    encode_with_teacher(teacher, TEXTS[:8], tmp_path, block=4)
+    encode_with_teacher(teacher, TEXTS, tmp_path, block=4)
     assert teacher.asked == 10
 
 
 @pytest.mark.parametrize("change", ["teacher", "text", "order"])
 def test_anything_else_changed_is_computed_anew(tmp_path: Path, change: str) -> None:
-    before = teacher_vectors(Counting(), TEXTS, tmp_path)
+    before = encode_with_teacher(Counting(), TEXTS, tmp_path)
     teacher = Counting("other" if change == "teacher" else "one")
     texts = {"teacher": TEXTS, "text": ["changed", *TEXTS[1:]], "order": TEXTS[::-1]}[change]
-    after = teacher_vectors(teacher, texts, tmp_path)
+    after = encode_with_teacher(teacher, texts, tmp_path)
     assert teacher.asked == 10
     assert before.key != after.key
     assert np.array_equal(after.rows(np.arange(10)), teacher.encode(texts))
@@ -66,7 +66,7 @@ def test_anything_else_changed_is_computed_anew(tmp_path: Path, change: str) -> 
 @pytest.mark.parametrize("damage", ["bit", "cut", "gone", "no checksum", "empty checksum", "pickle"])
 def test_a_damaged_block_is_computed_again_and_the_others_are_not(tmp_path: Path, damage: str) -> None:
     teacher = Counting()
-    whole = teacher_vectors(teacher, TEXTS, tmp_path, block=4).rows(np.arange(10))
+    whole = encode_with_teacher(teacher, TEXTS, tmp_path, block=4).rows(np.arange(10))
     path = next(path for path in sorted(tmp_path.glob("*.npy")) if len(np.load(path)) == 4)
     data = bytearray(path.read_bytes())
     data[-3] ^= 1
@@ -79,7 +79,7 @@ def test_a_damaged_block_is_computed_again_and_the_others_are_not(tmp_path: Path
         "pickle": lambda: np.save(path, np.array([{}], dtype=object)),
     }
     actions[damage]()
-    again = teacher_vectors(teacher, TEXTS, tmp_path, block=4)
+    again = encode_with_teacher(teacher, TEXTS, tmp_path, block=4)
     assert teacher.asked == 14
     assert np.array_equal(again.rows(np.arange(10)), whole)
 
@@ -92,10 +92,10 @@ def test_an_interrupted_teacher_goes_on_where_it_stopped(tmp_path: Path) -> None
             return super().encode(texts)
 
     with pytest.raises(KeyboardInterrupt):
-        teacher_vectors(Stopping(), TEXTS, tmp_path, block=4)
+        encode_with_teacher(Stopping(), TEXTS, tmp_path, block=4)
     (tmp_path / ".partial-x-1").write_bytes(b"what a killed process left")
     teacher = Counting()
-    teacher_vectors(teacher, TEXTS, tmp_path, block=4)
+    encode_with_teacher(teacher, TEXTS, tmp_path, block=4)
     assert teacher.asked == 2
     assert not list(tmp_path.glob(".partial-*"))
 
@@ -106,22 +106,22 @@ def test_a_teacher_with_broken_numbers_is_refused_and_nothing_is_kept(tmp_path: 
             return super().encode(texts) * np.float32(np.nan)
 
     with pytest.raises(InputError, match="not finite"):
-        teacher_vectors(Broken(), TEXTS, tmp_path)
+        encode_with_teacher(Broken(), TEXTS, tmp_path)
     assert not list(tmp_path.iterdir())
     with pytest.raises(InputError, match="no texts"):
-        teacher_vectors(Counting(), [], tmp_path)
+        encode_with_teacher(Counting(), [], tmp_path)
 
 
 def test_a_long_job_says_how_far_it_is(tmp_path: Path) -> None:
     times = iter(range(0, 10_000, 40))
     said: list[str] = []
-    teacher_vectors(Counting(), TEXTS, tmp_path, block=4, said=said.append, clock=lambda: float(next(times)))
+    encode_with_teacher(Counting(), TEXTS, tmp_path, block=4, show=said.append, clock=lambda: float(next(times)))
     assert said[0] == "teacher: encodes 10 texts (0 were encoded before)"
     assert said[1].startswith("teacher: 4 of 10 texts")
 
 
 def test_an_array_of_another_shape_or_type_is_not_taken(tmp_path: Path) -> None:
-    teacher_vectors(Counting(), TEXTS, tmp_path)
+    encode_with_teacher(Counting(), TEXTS, tmp_path)
     path = next(tmp_path.glob("*.npy"))
     assert open_array(path, (10, 3)) is not None
     assert open_array(path, (10, 4)) is None

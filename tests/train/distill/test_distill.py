@@ -15,13 +15,11 @@ from tests.conftest import Dense
 from munjang.errors import InputError, UsageError
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.train import train
-from munjang.train.distill.plan import DistillOptions, Schedule, StudentOptions
-from munjang.train.distill.run import run_distillation
-from munjang.train.distill.teacher import TeacherRecipe
-from munjang.train.durable import sha256_of
+from munjang.train.distill.run import DistillOptions, run_distillation
+from munjang.train.durable import hash_file
 from munjang.train.examples import DataSource
-from munjang.train.recipe import make_recipe
-from munjang.train.step import Stepper
+from munjang.train.recipe import ModelRecipe, TeacherRecipe, make_recipe
+from munjang.train.stage_run import Stepper
 
 
 def _values(folder: Path, output: str, **changes: Any) -> dict[str, Any]:
@@ -68,12 +66,12 @@ def test_translations_move_to_the_teachers_vector_of_the_source(tiny_bert_folder
     scored.write_text("sentence1\tsentence2\tscore\nthe cat\ta cat\t1\nthe cat\tthe river\t0.2\nrain\tsnow\t0.5\n", encoding="utf-8")
     options = DistillOptions(
         teacher=TeacherRecipe(str(tiny_bert_folder)),
-        student=StudentOptions(str(tiny_bert_folder)),
+        student=ModelRecipe(str(tiny_bert_folder), dropout=0.0, prompts=False),
         output=str(parallel_file.parent / "student"),
         data=(pairs,),
         dev_sts=(DataSource(str(scored)),),
         dev_parallel=held,
-        schedule=Schedule(epochs=6, batch_size=8, learning_rate=2e-3),
+        stage={"epochs": 6, "batch_size": 8, "learning_rate": 2e-3},
     )
     result = run_distillation(options)
     measures = {one.name: one for one in result.measures}
@@ -107,7 +105,7 @@ def test_a_wider_teacher_is_projected_to_the_students_dimension(
     values["model"]["base"] = str(tiny_bert_folder)
     result = train(make_recipe(values, folder=parallel_file.parent))
     assert SentenceEncoder.load(result.output).dimension == 32
-    assert any("48 dimensions projected to 32 (PCA)" in line for line in result.said)
+    assert any("48 dimensions projected to 32 (PCA)" in line for line in result.messages)
     assert result.log.steps[-1].loss < 0.7 * result.log.steps[0].loss
 
 
@@ -118,10 +116,11 @@ def test_dimensions_that_differ_are_brought_together(
     other = tiny_folder("bert", modules=(Dense(width), "normalize"))
     options = DistillOptions(
         teacher=TeacherRecipe(str(other)),
-        student=StudentOptions(str(tiny_bert_folder), projection=projection),
+        student=ModelRecipe(str(tiny_bert_folder), dropout=0.0, prompts=False),
+        projection=projection,
         output=str(parallel_file.parent / "student"),
         data=(_plain(parallel_file, ("en",)),),
-        schedule=Schedule(steps=2, batch_size=8),
+        stage={"steps": 2, "batch_size": 8},
     )
     result = run_distillation(options)
     student = SentenceEncoder.load(result.training.output)
@@ -167,7 +166,7 @@ def test_interrupted_and_resumed_it_ends_the_same_and_asks_the_teacher_once(
     assert len(kept) == 2  # the vectors and the directions of the projection
     train(make_recipe(values("broken"), folder=folder), resume=True)
     for name in ("model.safetensors", "training/log.jsonl"):
-        assert sha256_of(folder / "whole" / name) == sha256_of(folder / "broken" / name), name
+        assert hash_file(folder / "whole" / name) == hash_file(folder / "broken" / name), name
     assert [path.stat().st_mtime_ns for path in kept] == times
 
 
@@ -192,7 +191,7 @@ def test_a_stage_mixes_distillation_with_another_objective(tiny_bert_folder: Pat
     ]
     result = train(make_recipe(_values(tiny_bert_folder, "mixed", data=data), folder=parallel_file.parent))
     assert len(result.log.steps) == 12 + 12 + 10
-    assert sum("distillation: squared distance" in line for line in result.said) == 2
+    assert sum("distillation: squared distance" in line for line in result.messages) == 2
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from munjang.errors import InputError
-from munjang.train.objectives import Objective, cached_step, make_objective
-from munjang.train.objectives.cached import RandomState, replayed
+from munjang.train.objectives import Objective, make_objective, run_cached_step
+from munjang.train.objectives.cached import RandomState, replay
 
 
 def small_encoder() -> nn.Module:
@@ -53,7 +53,7 @@ def test_cached_gradients_equal_plain_ones(
 ) -> None:
     minibatches = list(rows(10, columns).split(4))  # 4, 4 and 2 rows
     results = []
-    for step in (plain_step, lambda model, *rest: cached_step(encode_with(model), *rest)):
+    for step in (plain_step, lambda model, *rest: run_cached_step(encode_with(model), *rest)):
         model = small_encoder().train(dropout)
         objective = make_objective(name, values, dimension=8, num_labels=3).double()
         torch.manual_seed(5)
@@ -70,8 +70,8 @@ def test_cached_gradients_equal_plain_ones(
 def test_the_size_of_mini_batches_does_not_change_the_gradient(size: int) -> None:
     objective = make_objective("in_batch", {}, dimension=8)
     whole, parts = small_encoder().eval(), small_encoder().eval()
-    cached_step(encode_with(whole), [rows(12, 2)], objective, None)
-    cached_step(encode_with(parts), list(rows(12, 2).split(size)), objective, None)
+    run_cached_step(encode_with(whole), [rows(12, 2)], objective, None)
+    run_cached_step(encode_with(parts), list(rows(12, 2).split(size)), objective, None)
     for one, other in zip(gradients(whole, objective), gradients(parts, objective), strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
 
@@ -79,9 +79,9 @@ def test_the_size_of_mini_batches_does_not_change_the_gradient(size: int) -> Non
 def test_weight_scales_the_gradient_and_steps_accumulate() -> None:
     objective = make_objective("in_batch", {}, dimension=8)
     once, twice = small_encoder().eval(), small_encoder().eval()
-    cached_step(encode_with(once), list(rows(6, 2).split(2)), objective, None)
+    run_cached_step(encode_with(once), list(rows(6, 2).split(2)), objective, None)
     for _ in range(2):
-        cached_step(encode_with(twice), list(rows(6, 2).split(2)), objective, None, weight=0.5)
+        run_cached_step(encode_with(twice), list(rows(6, 2).split(2)), objective, None, weight=0.5)
     for one, other in zip(gradients(once, objective), gradients(twice, objective), strict=True):
         torch.testing.assert_close(one, other)
 
@@ -90,13 +90,13 @@ def test_gradients_flow_under_autocast() -> None:
     objective = make_objective("in_batch", {}, dimension=8)
     model = small_encoder().float().eval()
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        cached_step(encode_with(model), list(rows(6, 2).float().split(3)), objective, None)
+        run_cached_step(encode_with(model), list(rows(6, 2).float().split(3)), objective, None)
     assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in model.parameters() if parameter.ndim == 2)
 
 
 def test_the_random_numbers_go_on_as_after_one_plain_pass() -> None:
     after = []
-    for step in (plain_step, lambda model, *rest: cached_step(encode_with(model), *rest)):
+    for step in (plain_step, lambda model, *rest: run_cached_step(encode_with(model), *rest)):
         torch.manual_seed(9)
         model = small_encoder().train()
         step(model, list(rows(6, 2).split(2)), make_objective("in_batch", {}, dimension=8), None)
@@ -108,11 +108,11 @@ def test_replayed_repeats_the_numbers_and_leaves_no_trace() -> None:
     state = RandomState.now()
     first = torch.rand(4)
     before = RandomState.now()
-    with replayed(state):
+    with replay(state):
         assert torch.equal(torch.rand(4), first)
     assert torch.equal(RandomState.now().cpu, before.cpu)
 
 
 def test_no_mini_batches_is_refused() -> None:
     with pytest.raises(InputError, match="no mini-batches"):
-        cached_step(encode_with(small_encoder()), [], make_objective("in_batch", {}, dimension=8), None)
+        run_cached_step(encode_with(small_encoder()), [], make_objective("in_batch", {}, dimension=8), None)

@@ -4,7 +4,7 @@ import pytest
 
 from munjang.errors import InputError, UsageError
 from munjang.train.objectives import DataShape, choose_objective, make_objective
-from munjang.train.objectives.base import columns_range
+from munjang.train.objectives.base import parse_columns_needed
 
 SHAPES = [
     (DataShape(columns=2, label_kind="class", classes=3), "classification"),
@@ -32,7 +32,7 @@ def test_the_shape_of_the_data_decides_and_the_reason_is_one_line(shape: DataSha
 def test_the_chosen_objective_takes_data_of_that_shape(shape: DataShape, _name: str) -> None:
     choice = choose_objective(shape)
     objective = make_objective(choice.name, choice.settings, dimension=8, num_labels=shape.classes or 2)
-    least, open_ended = columns_range(objective.columns_needed)
+    least, open_ended = parse_columns_needed(objective.columns_needed)
     assert shape.columns == least or (shape.columns > least and open_ended)
     assert objective.label_kind == shape.label_kind
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from munjang.errors import InputError, UsageError
 from munjang.train.objectives import OBJECTIVES, Objective, make_objective
-from munjang.train.objectives.base import columns_range
+from munjang.train.objectives.base import parse_columns_needed
 
 DIMENSION = 8
 CLASSES = 3
@@ -151,7 +151,7 @@ def test_it_says_what_it_does_in_one_line(case: Case) -> None:
 @every_case
 def test_too_few_columns_are_refused(case: Case) -> None:
     columns, labels = case.batch(4)
-    least, _ = columns_range(case.objective().columns_needed)
+    least, _ = parse_columns_needed(case.objective().columns_needed)
     with pytest.raises(InputError, match="columns"):
         case.objective()(columns[: least - 1], labels)
 

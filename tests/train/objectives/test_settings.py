@@ -6,7 +6,7 @@ import pytest
 
 from munjang.errors import UsageError
 from munjang.train.objectives import make_objective, make_score_loss
-from munjang.train.objectives.listwise import LambdaLoss
+from munjang.train.objectives.score_losses import LambdaLoss
 
 
 @pytest.mark.parametrize(

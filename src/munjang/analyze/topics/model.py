@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from munjang.analyze.topics.bag import Bag
-from munjang.analyze.topics.coherence import diversity
 from munjang.analyze.topics.prototypes import Assigner
 from munjang.analyze.topics.settings import TopicSettings
+from munjang.analyze.topics.topic_words import Bag, compute_diversity
 from munjang.errors import UsageError
 from munjang.text.unicode import clean
 from munjang.types import Ints, Vectors
@@ -91,7 +90,7 @@ class TopicModel:
     @property
     def labels(self) -> Ints:
         """The topic of each document, −1 for none."""
-        return labels_of(self, self.documents.component_N, self.documents.score_N)
+        return label_documents(self, self.documents.component_N, self.documents.score_N)
 
     @property
     def outliers(self) -> int:
@@ -106,7 +105,7 @@ class TopicModel:
     @property
     def diversity(self) -> float:
         """Share of different words among the words of all topics."""
-        return diversity([[word for word, _ in topic.words] for topic in self.topics])
+        return compute_diversity([[word for word, _ in topic.words] for topic in self.topics])
 
     def topic(self, id: int) -> Topic:
         """Return a topic by its number."""
@@ -117,12 +116,12 @@ class TopicModel:
         return found
 
 
-def labels_of(model: TopicModel, component_N: Ints, score_N: Vectors) -> Ints:
+def label_documents(model: TopicModel, component_N: Ints, score_N: Vectors) -> Ints:
     """Return the topics of documents from their components and scores."""
     return np.where(score_N >= model.floors_P[component_N], model.topic_P[component_N], OUTLIER)
 
 
-def text_keys(texts: Sequence[str]) -> NDArray[np.uint64]:
+def make_text_keys(texts: Sequence[str]) -> NDArray[np.uint64]:
     """Return a hash of each text; texts that look alike (NFC, NFD) have the same."""
     found = (hashlib.blake2b(clean(text).encode(), digest_size=8).digest() for text in texts)
     return np.frombuffer(b"".join(found), dtype="<u8").astype(np.uint64)

@@ -13,9 +13,44 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from munjang.analyze.topics.reduce import Projection
-from munjang.types import Ints, Vectors
+from munjang.analyze.topics.groups import Projection
+from munjang.types import Floats, Ints, Vectors
+
+FENCE = 1.5
+NO_FLOOR = -2.0
+"""Below every cosine."""
+
+
+def find_outlier_floors(
+    component_N: Ints, score_N: Floats, prototypes: int, *, share: float, core_N: NDArray[np.bool_] | None = None
+) -> NDArray[np.float64]:
+    """Return each prototype's floor, such that at most `share` of the documents lie below theirs.
+
+    `core_N` says which documents set the norm; without it, all do.
+    """
+    low_P, spread_P = np.zeros(prototypes), np.zeros(prototypes)
+    for prototype in range(prototypes):
+        held = component_N == prototype
+        typical = score_N[held & core_N] if core_N is not None and (held & core_N).any() else score_N[held]
+        if len(typical):
+            low, high = np.quantile(typical.astype(np.float64), [0.25, 0.75])
+            low_P[prototype], spread_P[prototype] = low, max(high - low, 1e-4)
+    depth_N = (low_P[component_N] - score_N) / spread_P[component_N] if len(component_N) else np.zeros(0)
+    floors: NDArray[np.float64] = low_P - _find_fence(depth_N, int(share * len(depth_N))) * spread_P
+    return np.maximum(floors, NO_FLOOR)
+
+
+def _find_fence(depth_N: Floats, allowed: int) -> float:
+    deepest = np.sort(depth_N)[::-1]
+    if allowed >= len(deepest):
+        return FENCE
+    beyond = float(deepest[allowed])
+    # Half-way between two documents, so that no document lies on the fence.
+    clear = beyond + 1.0 if allowed == 0 else (beyond + float(deepest[allowed - 1])) / 2
+    return max(FENCE, clear)
+
 
 _BLOCK = 8_192  # rows scored at once
 
@@ -63,7 +98,7 @@ class Prototypes:
         return rows_NR @ self.centres_PR.T
 
 
-def nearest(assigner: Assigner, rows_NR: Vectors) -> tuple[Ints, Vectors]:
+def find_nearest(assigner: Assigner, rows_NR: Vectors) -> tuple[Ints, Vectors]:
     """Return the best component of each row and its score; equal scores go to the lower component."""
     component_N = np.zeros(len(rows_NR), dtype=np.int64)
     score_N = np.zeros(len(rows_NR), dtype=np.float32)

@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from munjang.analyze.contextual import ContextualTopics
-from munjang.analyze.topics.bag import Bag
+from munjang.analyze.topics.groups import Projection
 from munjang.analyze.topics.model import Documents, Topic, TopicModel
 from munjang.analyze.topics.prototypes import Assigner, Prototypes
-from munjang.analyze.topics.reduce import Projection
 from munjang.analyze.topics.settings import TopicSettings
+from munjang.analyze.topics.topic_words import Bag
+from munjang.atomic import PARTIAL, atomic_write, make_folder, translate_disk_errors
 from munjang.errors import DamagedFile, FolderError, UsageError
-from munjang.whole_file import PARTIAL, in_words, make_folder, write_whole
 
 FORMAT = "munjang topics 1"
 MAIN = "topics.json"
@@ -44,35 +44,35 @@ def save_topics(model: TopicModel, folder: Path | str) -> None:
         raise UsageError(f"{folder}: holds other files, expected an empty folder or one with saved topics")
     from safetensors.numpy import save
 
-    with in_words(folder):
+    with translate_disk_errors(folder):
         make_folder(folder)
-        arrays = _written(folder, "arrays", ".safetensors", save(_arrays(model)))
-        texts = _written(folder, "documents", ".json", _json({"excerpts": list(model.documents.excerpts)}))
-        facts = {"format": FORMAT, **_facts(model), "files": [arrays, texts]}
-        write_whole(folder / MAIN, _json({**facts, "checksum": hashlib.sha256(_json(facts)).hexdigest()}))
+        arrays = _read_written(folder, "arrays", ".safetensors", save(_collect_arrays(model)))
+        texts = _read_written(folder, "documents", ".json", _read_json({"excerpts": list(model.documents.excerpts)}))
+        facts = {"format": FORMAT, **_collect_facts(model), "files": [arrays, texts]}
+        atomic_write(folder / MAIN, _read_json({**facts, "checksum": hashlib.sha256(_read_json(facts)).hexdigest()}))
     for old in list(folder.iterdir()):
         if _is_part_of_a_save(old.name) and old.name not in (arrays, texts):
             old.unlink()
 
 
 def load_topics(folder: Path | str) -> TopicModel:
-    """Read a model from a folder; refuse one that is damaged."""
+    """Read a model from a folder; a damaged one is rejected."""
     folder = Path(folder)
     if not (folder / MAIN).is_file():
         raise FolderError(f"{folder}: holds no {MAIN}, expected a folder that `munjang topics FILE -o FOLDER` wrote")
-    facts = _parsed(_bytes(folder / MAIN), folder / MAIN)
+    facts = _parse(_read_bytes(folder / MAIN), folder / MAIN)
     if facts.get("format") != FORMAT:
         raise FolderError(f"{folder / MAIN}: the format is not {FORMAT!r}\n  fit the topics again with this version")
     checksum = facts.pop("checksum", None)
-    if hashlib.sha256(_json(facts)).hexdigest() != checksum:
+    if hashlib.sha256(_read_json(facts)).hexdigest() != checksum:
         raise DamagedFile(f"{folder / MAIN}: the checksum is wrong, the file was changed or damaged\n  fit the topics again")
     try:
-        return _model(facts, *(_checked(folder, name) for name in facts["files"]))
+        return _build_model(facts, *(_check_arrays(folder, name) for name in facts["files"]))
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise DamagedFile(f"{folder}: cannot be understood ({type(error).__name__})\n  fit the topics again") from None
 
 
-def _facts(model: TopicModel) -> dict[str, Any]:
+def _collect_facts(model: TopicModel) -> dict[str, Any]:
     return {
         "settings": asdict(model.settings),
         "encoder": model.encoder,
@@ -86,11 +86,11 @@ def _facts(model: TopicModel) -> dict[str, Any]:
         "topics": [asdict(topic) for topic in model.topics],
         "names": [[id, name] for id, name in sorted(model.names.items())],
         "vocabulary": list(model.bag.vocabulary),
-        "words": [] if isinstance(model.assigner, Prototypes) else list(_contextual(model.assigner).words),
+        "words": [] if isinstance(model.assigner, Prototypes) else list(_build_contextual(model.assigner).words),
     }
 
 
-def _arrays(model: TopicModel) -> dict[str, NDArray[Any]]:
+def _collect_arrays(model: TopicModel) -> dict[str, NDArray[Any]]:
     documents, bag = model.documents, model.bag
     kept: dict[str, NDArray[Any]] = {
         "floors": model.floors_P,
@@ -107,11 +107,11 @@ def _arrays(model: TopicModel) -> dict[str, NDArray[Any]]:
         projection = model.assigner.projection
         kept |= {"mean": projection.mean_D, "axes": projection.axes_DR, "centres": model.assigner.centres_PR}
     else:
-        kept |= _contextual(model.assigner).arrays()
+        kept |= _build_contextual(model.assigner).arrays()
     return {name: np.ascontiguousarray(array) for name, array in kept.items()}
 
 
-def _model(facts: dict[str, Any], raw_arrays: bytes, raw_texts: bytes) -> TopicModel:
+def _build_model(facts: dict[str, Any], raw_arrays: bytes, raw_texts: bytes) -> TopicModel:
     from safetensors.numpy import load
 
     arrays = load(raw_arrays)
@@ -126,7 +126,7 @@ def _model(facts: dict[str, Any], raw_arrays: bytes, raw_texts: bytes) -> TopicM
         TopicSettings(**settings),
         facts["encoder"],
         facts["tagger"],
-        _assigner(facts, arrays),
+        _build_assigner(facts, arrays),
         arrays["floors"],
         arrays["topics"],
         Bag(tuple(facts["vocabulary"]), arrays["bag_starts"], arrays["bag_terms"], arrays["bag_counts"]),
@@ -137,13 +137,13 @@ def _model(facts: dict[str, Any], raw_arrays: bytes, raw_texts: bytes) -> TopicM
     )
 
 
-def _assigner(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Assigner:
+def _build_assigner(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Assigner:
     if facts["kind"] == "prototypes":
         return Prototypes(Projection(arrays["mean"], arrays["axes"]), arrays["centres"])
     return ContextualTopics.from_arrays(facts["words"], arrays)
 
 
-def _contextual(assigner: Assigner) -> ContextualTopics:
+def _build_contextual(assigner: Assigner) -> ContextualTopics:
     assert isinstance(assigner, ContextualTopics)
     return assigner
 
@@ -153,31 +153,31 @@ def _is_part_of_a_save(name: str) -> bool:
     return _PARTS.fullmatch(name) is not None or (name.startswith(f".{MAIN}.") and name.endswith(PARTIAL))
 
 
-def _written(folder: Path, kind: str, suffix: str, content: bytes) -> str:
+def _read_written(folder: Path, kind: str, suffix: str, content: bytes) -> str:
     name = f"{kind}-{hashlib.sha256(content).hexdigest()}{suffix}"
-    write_whole(folder / name, content)
+    atomic_write(folder / name, content)
     return name
 
 
-def _checked(folder: Path, name: str) -> bytes:
+def _check_arrays(folder: Path, name: str) -> bytes:
     if Path(name).name != name:
         raise DamagedFile(f"{folder / MAIN}: names a file outside of the folder")
     if not (folder / name).is_file():
         raise DamagedFile(f"{folder / name}: is missing\n  fit the topics again")
-    content = _bytes(folder / name)
+    content = _read_bytes(folder / name)
     if hashlib.sha256(content).hexdigest() != name.partition("-")[2].partition(".")[0]:
         raise DamagedFile(f"{folder / name}: the checksum is wrong, the file was changed or damaged\n  fit the topics again")
     return content
 
 
-def _bytes(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     size = path.stat().st_size
     if size > _LONGEST:
         raise DamagedFile(f"{path}: is {size:,} bytes, the limit is {_LONGEST:,}")
     return path.read_bytes()
 
 
-def _parsed(content: bytes, path: Path) -> dict[str, Any]:
+def _parse(content: bytes, path: Path) -> dict[str, Any]:
     try:
         facts = json.loads(content)
     except ValueError:
@@ -187,5 +187,5 @@ def _parsed(content: bytes, path: Path) -> dict[str, Any]:
     return facts
 
 
-def _json(value: Any) -> bytes:
+def _read_json(value: Any) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()

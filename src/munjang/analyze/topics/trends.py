@@ -17,10 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from munjang.analyze.topics.class_tfidf import topic_counts
+from munjang.analyze.topics.describe import choose_strongest, count_topics
 from munjang.analyze.topics.model import TopicModel
-from munjang.analyze.topics.word_choice import strongest
-from munjang.errors import InputError, UsageError, shown
+from munjang.errors import InputError, UsageError, quote
 from munjang.types import Floats, Ints
 from munjang.wording import brief_repr
 
@@ -63,18 +62,18 @@ def topics_over_time(model: TopicModel, times: Sequence[Any], *, periods: int = 
     if periods < 1:
         raise UsageError(f"periods={periods}, expected 1 or more")
     _check_length(model, times)
-    moments_N = np.array([moment(time, place) for place, time in enumerate(times, 1)])
+    moments_N = np.array([parse_moment(time, place) for place, time in enumerate(times, 1)])
     if bool((moments_N == np.round(moments_N)).all()):
-        return _slices(model, *_cut(moments_N, periods, steps=(1, 2, 5), name=lambda value: f"{value:.0f}"))
+        return _make_slices(model, *_cut_slices(moments_N, periods, steps=(1, 2, 5), name=lambda value: f"{value:.0f}"))
     if bool(((moments_N >= 1000) & (moments_N < 3000)).all()):  # years with their fraction
-        place_N, months = _cut(np.floor(moments_N * 12 + 1e-6), periods, steps=MONTHS, name=_month_name)
+        place_N, months = _cut_slices(np.floor(moments_N * 12 + 1e-6), periods, steps=MONTHS, name=_name_month)
         whole_years = all(month.endswith("-01") for month in months) and len(months) > 1
-        return _slices(model, place_N, [month[:4] for month in months] if whole_years else months)
+        return _make_slices(model, place_N, [month[:4] for month in months] if whole_years else months)
     low, width = float(moments_N.min()), float(np.ptp(moments_N)) / periods
     if not width:
-        return _slices(model, np.zeros(len(moments_N), dtype=np.int64), [f"{low:.4g}"])
+        return _make_slices(model, np.zeros(len(moments_N), dtype=np.int64), [f"{low:.4g}"])
     place_N = np.minimum(((moments_N - low) / width).astype(np.int64), periods - 1)
-    return _slices(model, place_N, [f"{low + width * number:.4g}" for number in range(periods)])
+    return _make_slices(model, place_N, [f"{low + width * number:.4g}" for number in range(periods)])
 
 
 def topics_per_class(model: TopicModel, classes: Sequence[Any]) -> Slices:
@@ -82,13 +81,13 @@ def topics_per_class(model: TopicModel, classes: Sequence[Any]) -> Slices:
     _check_length(model, classes)
     names = list(dict.fromkeys(map(str, classes)))
     place = {name: number for number, name in enumerate(names)}
-    return _slices(model, np.array([place[str(each)] for each in classes]), names)
+    return _make_slices(model, np.array([place[str(each)] for each in classes]), names)
 
 
-def moment(time: Any, row: int) -> float:
+def parse_moment(time: Any, row: int) -> float:
     """Return a time as a number: years with their fraction, or the number itself.
 
-    >>> moment("2024-07", 1), moment(3, 1)
+    >>> parse_moment("2024-07", 1), parse_moment(3, 1)
     (2024.5, 3.0)
     """
     if isinstance(time, int | float) and not isinstance(time, bool) and math.isfinite(time):
@@ -97,12 +96,12 @@ def moment(time: Any, row: int) -> float:
         return float(time.year + (time.timetuple().tm_yday - 1) / 366)
     found = _DATE.match(str(time).strip())
     if found is None:
-        raise InputError(f"row {row}: {shown(str(time))} is no time, expected a date such as 2024-07-01, a year or a number")
+        raise InputError(f"row {row}: {quote(str(time))} is no time, expected a date such as 2024-07-01, a year or a number")
     year, month, day = (int(part) if part else 1 for part in found.groups())
     return year + (min(max(month, 1), 12) - 1) / 12 + (min(max(day, 1), 31) - 1) / 372
 
 
-def _cut(whole_N: Floats, periods: int, *, steps: Sequence[int], name: Callable[[float], str]) -> tuple[Ints, list[str]]:
+def _cut_slices(whole_N: Floats, periods: int, *, steps: Sequence[int], name: Callable[[float], str]) -> tuple[Ints, list[str]]:
     """Cut whole numbers into periods of one of the steps, or of the last step times 1, 2, 4, …, each beginning at a multiple of it."""
     low, high = int(whole_N.min()), int(whole_N.max())
     longer = (steps[-1] * 2**power for power in range(1, 64))
@@ -111,7 +110,7 @@ def _cut(whole_N: Floats, periods: int, *, steps: Sequence[int], name: Callable[
     return (whole_N // step).astype(np.int64) - first, [name((first + number) * step) for number in range(high // step - first + 1)]
 
 
-def _month_name(month: float) -> str:
+def _name_month(month: float) -> str:
     year, rest = divmod(int(month), 12)
     return f"{year}-{rest + 1:02d}"
 
@@ -121,19 +120,19 @@ def _check_length(model: TopicModel, values: Sequence[Any]) -> None:
         raise UsageError(f"{len(values):,} values for {len(model.documents):,} documents, expected one for each")
 
 
-def _slices(model: TopicModel, place_N: Ints, names: Sequence[str]) -> Slices:
+def _make_slices(model: TopicModel, place_N: Ints, names: Sequence[str]) -> Slices:
     ids = np.unique(model.topic_P)
     labels_N = model.labels
     at_N = np.where(labels_N >= 0, np.searchsorted(ids, labels_N), -1)
     counts_TK = np.zeros((len(names), len(ids)), dtype=np.int64)
     np.add.at(counts_TK, (place_N[at_N >= 0], at_N[at_N >= 0]), 1)
-    totals_V = np.maximum(topic_counts(model.bag, at_N, len(ids)).sum(axis=0), 1.0)
+    totals_V = np.maximum(count_topics(model.bag, at_N, len(ids)).sum(axis=0), 1.0)
     average = float(totals_V.sum()) / len(ids)
     rarity_V = np.log1p(average / totals_V)
-    words = tuple(_words(model, np.where(place_N == number, at_N, -1), rarity_V, len(ids)) for number in range(len(names)))
+    words = tuple(_choose_slice_words(model, np.where(place_N == number, at_N, -1), rarity_V, len(ids)) for number in range(len(names)))
     return Slices(tuple(names), tuple(ids.tolist()), counts_TK, words)
 
 
-def _words(model: TopicModel, at_N: Ints, rarity_V: Floats, topics: int) -> tuple[tuple[str, ...], ...]:
-    weights_KV = topic_counts(model.bag, at_N, topics) * rarity_V
-    return tuple(tuple(model.bag.vocabulary[term] for term in strongest(row_V, SLICE_WORDS)) for row_V in weights_KV)
+def _choose_slice_words(model: TopicModel, at_N: Ints, rarity_V: Floats, topics: int) -> tuple[tuple[str, ...], ...]:
+    weights_KV = count_topics(model.bag, at_N, topics) * rarity_V
+    return tuple(tuple(model.bag.vocabulary[term] for term in choose_strongest(row_V, SLICE_WORDS)) for row_V in weights_KV)

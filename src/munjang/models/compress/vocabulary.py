@@ -21,11 +21,17 @@ from numpy.typing import NDArray
 
 from munjang.engine.modules import TransformerModule
 from munjang.errors import FolderError, MunjangError, UsageError
-from munjang.models.compress.choose_pieces import Choice, choose_pieces
-from munjang.models.compress.cut_tokenizer import algorithm_of, cut_tokenizer, piece_list, pieces_before_failure
+from munjang.models.compress.cut_tokenizer import (
+    PieceChoice,
+    choose_pieces,
+    cut_tokenizer,
+    find_algorithm,
+    list_pieces,
+    list_pieces_before_failure,
+)
 from munjang.models.compress.parts import ModelParts, read_parts, write_parts
-from munjang.text.scripts import named_scripts
 from munjang.text.tokenizer import Tokenizer
+from munjang.text.unicode import find_scripts
 from munjang.text.validate_texts import validate_texts
 from munjang.types import Ints
 
@@ -87,24 +93,24 @@ def prune_vocabulary(folder: Path, target: Path, texts: Sequence[str], *, option
 
 def prune_parts(parts: ModelParts, texts: Sequence[str], *, options: PruneOptions) -> tuple[ModelParts, Pruned]:
     """Return the parts with a smaller vocabulary, and what was done."""
-    scripts, texts = named_scripts(options.scripts), validate_texts(texts)
+    scripts, texts = find_scripts(options.scripts), validate_texts(texts)
     if not texts:
         raise UsageError("no texts to prune the vocabulary to; give the texts that the model will read, or some like them")
-    algorithm = algorithm_of(parts.tokenizer)
+    algorithm = find_algorithm(parts.tokenizer)
     if "mapping" in parts.tensors or "weights" in parts.tensors:
         raise FolderError(f"{parts.folder.path}: a static model whose pieces share rows or have weights cannot be pruned")
     tokenizer = Tokenizer(parts.tokenizer)
-    pieces = piece_list(parts.tokenizer, special=tokenizer.special_ids, padding=tokenizer.pad_id)
+    pieces = list_pieces(parts.tokenizer, special=tokenizer.special_ids, padding=tokenizer.pad_id)
     rows = parts.tensors[parts.word_table].shape[0]
     if len(pieces.texts_V) > rows:
         raise FolderError(f"{parts.folder.path}: {rows:,} word embeddings, but the tokenizer has {len(pieces.texts_V):,} pieces")
     lowered = isinstance(parts.base, TransformerModule) and parts.base.lowercase
-    counts_V = _counts(tokenizer, texts, len(pieces.texts_V), lowered=lowered)
+    counts_V = _count_pieces(tokenizer, texts, len(pieces.texts_V), lowered=lowered)
     in_prompts = {number for prompt in parts.folder.prompts.values() for number in tokenizer.encode([prompt])[0]}
     pieces = replace(pieces, always=pieces.always | in_prompts)
     if algorithm == "WordPiece" and tokenizer.unk_id is not None and counts_V[tokenizer.unk_id]:
         failing = [text for text, ids in _cut(tokenizer, texts, lowered) if tokenizer.unk_id in ids]
-        np.add.at(counts_V, np.fromiter(pieces_before_failure(parts.tokenizer, failing), np.int64), 1)
+        np.add.at(counts_V, np.fromiter(list_pieces_before_failure(parts.tokenizer, failing), np.int64), 1)
     choice = choose_pieces(pieces, counts_V, scripts=scripts, minimum_count=options.minimum_count, size=options.size)
     new_number = {int(old): new for new, old in enumerate(choice.kept_K)}
     smaller = _cut_parts(parts, choice, new_number)
@@ -130,14 +136,14 @@ def _cut(tokenizer: Tokenizer, texts: Iterable[str], lowered: bool) -> Iterable[
         yield from zip(block, tokenizer.encode(block), strict=True)
 
 
-def _counts(tokenizer: Tokenizer, texts: Iterable[str], size: int, *, lowered: bool) -> Ints:
+def _count_pieces(tokenizer: Tokenizer, texts: Iterable[str], size: int, *, lowered: bool) -> Ints:
     counts = Counter(number for _, ids in _cut(tokenizer, texts, lowered) for number in ids)
     counts_V = np.zeros(size, np.int64)
     counts_V[list(counts)] = list(counts.values())
     return counts_V
 
 
-def _cut_parts(parts: ModelParts, choice: Choice, new_number: Mapping[int, int]) -> ModelParts:
+def _cut_parts(parts: ModelParts, choice: PieceChoice, new_number: Mapping[int, int]) -> ModelParts:
     rows = parts.tensors[parts.word_table].shape[0]
 
     def cut(name: str, tensor: NDArray[Any]) -> NDArray[Any]:
@@ -171,5 +177,5 @@ def _check_equal_cuts(old: Tokenizer, new: Tokenizer, new_number: Mapping[int, i
     found = new.encode([text for text, _ in waiting])
     wrong = sum(ids != expected for ids, (_, expected) in zip(found, waiting, strict=True))
     if wrong:
-        raise MunjangError(f"{wrong:,} of {len(waiting):,} texts whose pieces are all kept are cut otherwise; nothing was written")
+        raise MunjangError(f"{wrong:,} of {len(waiting):,} texts whose tokens are all kept are tokenized differently; nothing was written")
     return unchanged

@@ -4,7 +4,6 @@ import { by, decimal, make, note, whole, working } from "./dom.js";
 import { chooseSource } from "./source.js";
 import { onLanguage, t } from "./words.js";
 
-const METHODS = { topics: ["graph", "kmeans", "hdbscan"], clusters: ["kmeans", "agglomerative", "communities", "hdbscan"] };
 const LEAST = 4, TYPICAL = 3, MOST_MEMBERS = 500;
 const form = by("groups-form"), kind = by("groups-kind"), method = by("groups-method"), out = by("groups-out");
 let answer = null, read = null;
@@ -17,7 +16,7 @@ export function start() {
 }
 
 function methods() {
-  const before = method.value, names = METHODS[kind.value];
+  const before = method.value, names = kind.selectedOptions[0].dataset.choices.split(" ");
   method.replaceChildren(...names.map(name => make("option", { value: name }, t(`method.${name}`))));
   if (names.includes(before)) method.value = before;
 }

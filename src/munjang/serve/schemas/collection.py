@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from munjang.analyze.clusters import cluster
+from munjang.analyze.keywords import extract_keywords, find_cluster_phrases
+from munjang.analyze.layout import lay_out
+from munjang.analyze.pairs import mine
+from munjang.analyze.topics.fitting import fit_topics
+from munjang.serve.schemas.base import OwnModel, takes_options
 
-from pydantic import Field
-
-from munjang.serve.schemas.base import OwnModel
+CLUSTERS = {"k": 1_000, "phrases": 50}
+"""What the server lowers for clusters."""
 
 
 class CollectionRequest(OwnModel):
@@ -14,62 +18,40 @@ class CollectionRequest(OwnModel):
 
     texts: list[str] | None = None
     library: str | None = None
+    model: str | None = None
+    """Which of the served models reads the texts; a library has its own."""
 
 
+@takes_options(mine, most={"threshold": 1, "top": 100_000})
 class PairsRequest(CollectionRequest):
-    """Texts among which pairs of nearly the same meaning are sought."""
-
-    threshold: float = Field(default=0.8, ge=-1, le=1)
-    top: int = Field(default=1_000, ge=1, le=100_000)
-    max_overlap: float | None = Field(default=None, ge=0, le=1)
-    """Pairs that share a larger part of their words do not count."""
-    numbers: bool = False
-    """Pairs whose numbers, units, model codes or variants (Pro, Mini) differ do not count."""
+    """Texts to find pairs in."""
 
 
+@takes_options(cluster, find_cluster_phrases, most=CLUSTERS)
 class ClustersRequest(CollectionRequest):
-    """Texts to put into clusters."""
-
-    method: Literal["kmeans", "agglomerative", "communities", "hdbscan"] = "kmeans"
-    k: int | None = Field(default=None, ge=1, le=1_000)
-    threshold: float = Field(default=0.75, ge=-1, le=1)
-    min_size: int = Field(default=10, ge=1)
-    seed: int = Field(default=0, ge=0, le=2**32 - 1)
-    phrases: int = Field(default=5, ge=1, le=50)
-    """Phrases that name a cluster."""
+    """Texts to cluster."""
 
 
-class MapRequest(ClustersRequest):
+@takes_options(cluster, find_cluster_phrases, lay_out, most=CLUSTERS)
+class MapRequest(CollectionRequest):
     """Texts to place on a plane, coloured by cluster."""
 
-    layout: Literal["auto", "pca", "tsne", "umap"] = "auto"
 
-
+@takes_options(extract_keywords, most={"top": 100, "min_words": 10, "max_words": 10, "pool": 1_000, "seed_words": 100})
 class KeywordsRequest(OwnModel):
-    """Texts whose keywords are sought."""
+    """Texts to extract keywords from."""
 
     texts: list[str]
-    top: int = Field(default=5, ge=1, le=100)
-    min_words: int = Field(default=1, ge=1, le=10)
-    max_words: int = Field(default=3, ge=1, le=10)
-    choice: Literal["mmr", "max-sum", "nearest"] = "mmr"
-    diversity: float = Field(default=0.3, ge=0, le=1)
-    seed_words: list[str] = Field(default_factory=list, max_length=100)
-    min_frequency: int = Field(default=1, ge=1)
+    model: str | None = None
 
 
+@takes_options(
+    fit_topics,
+    most={"topics": 1_000, "words": 100, "dimensions": 1_000, "labels": 100, "guides": 100},
+    choices={"method": ("graph", "kmeans", "hdbscan"), "reduction": ("pca", "none")},
+)
 class TopicsRequest(CollectionRequest):
     """Texts whose topics are sought."""
-
-    method: Literal["graph", "kmeans", "hdbscan"] = "graph"
-    topics: int | None = Field(default=None, ge=1, le=1_000)
-    min_size: int = Field(default=10, ge=1)
-    outliers: float = Field(default=0.1, ge=0, le=1)
-    words: int = Field(default=10, ge=1, le=100)
-    diversity: float = Field(default=0.2, ge=0, le=1)
-    labels: list[str] = Field(default_factory=list, max_length=100)
-    """Topics that are wanted, in words."""
-    seed: int = Field(default=0, ge=0, le=2**32 - 1)
 
 
 class PairOut(OwnModel):
@@ -81,7 +63,7 @@ class PairOut(OwnModel):
 
 
 class PairsOut(OwnModel):
-    """Pairs, best first; texts that are the very same; and the groups that both tie together."""
+    """Pairs, best first; identical texts; and the groups that both form."""
 
     pairs: list[PairOut]
     same: list[list[int]]
@@ -116,13 +98,13 @@ class ClustersOut(OwnModel):
 
 
 class MapOut(ClustersOut):
-    """The clusters, and a place for each text: two numbers from 0 to 1."""
+    """The clusters, and a position for each text: two numbers from 0 to 1."""
 
     places: list[list[float]]
 
 
 class KeywordOut(OwnModel):
-    """A phrase, how close it is to its text, and where it stands there, in characters."""
+    """A phrase, its relevance, and its character offsets in the text."""
 
     text: str
     score: float

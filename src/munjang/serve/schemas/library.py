@@ -8,8 +8,9 @@ from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from munjang.errors import UsageError
+from munjang.library.library import Library
 from munjang.limits import SERVE_LIMITS
-from munjang.serve.schemas.base import OwnModel
+from munjang.serve.schemas.base import OwnModel, takes_options
 from munjang.text.read_lines import check_encoding
 
 Name = str
@@ -27,6 +28,8 @@ class CreateRequest(OwnModel):
     """A new library and its first documents."""
 
     name: Name
+    model: str | None = None
+    """Which of the served models makes its vectors."""
     records: list[RecordIn] = Field(default_factory=list)
     passage_characters: int | None = Field(default=None, ge=50, le=100_000)
 
@@ -43,27 +46,15 @@ class RemoveRequest(OwnModel):
     ids: list[str]
 
 
+@takes_options(Library.search, most={"k": SERVE_LIMITS.max_hits, "budget_seconds": 60})
 class SearchRequest(OwnModel):
     """What to look for; without a query, documents to look near."""
 
     query: str | None = None
-    k: int = Field(default=10, ge=1, le=SERVE_LIMITS.max_hits)
-    where: str | None = None
-    """A filter on metadata, id and text, such as: year >= 2020 and kind = 'a'."""
-    hybrid: bool = False
-    """Look for words as well as for meaning."""
     rerank: bool = False
-    """Let the cross-encoder order the best 50."""
-    rerank_share: float | None = Field(default=None, gt=0, le=1)
-    """How much say the cross-encoder has, by default what it asks for; the first ranking has the rest."""
-    exact: bool | None = None
-    like: list[str] = Field(default_factory=list)
-    unlike: list[str] = Field(default_factory=list)
-    min_score: float | None = None
-    explain: bool = False
-    budget_seconds: float | None = Field(default=None, ge=0, le=60)
-    strict: bool = False
-    """Refuse a filter that asks for a metadata key which no document has."""
+    """Re-rank the best 50 with the cross-encoder."""
+    rerank_model: str | None = None
+    """Which of the served cross-encoders."""
 
 
 class UploadQuery(OwnModel):
@@ -71,6 +62,8 @@ class UploadQuery(OwnModel):
 
     filename: str
     """Its ending says the format."""
+    model: str | None = None
+    """Which of the served models, where the library is new."""
     text_column: str | None = None
     id_column: str | None = None
     encoding: str = "utf-8-sig"
@@ -93,7 +86,7 @@ class UploadQuery(OwnModel):
 
 
 class LibraryOut(OwnModel):
-    """What a library is and holds."""
+    """A library's settings and content."""
 
     name: str
     documents: int
@@ -117,7 +110,7 @@ class LibraryList(OwnModel):
 
 
 class AddOut(OwnModel):
-    """What became of the records."""
+    """What happened to the records."""
 
     added: int
     changed: int
@@ -148,7 +141,7 @@ class ExplanationOut(OwnModel):
 
 
 class HitOut(OwnModel):
-    """A document that answers, and the place of its best passage, in characters."""
+    """A matching document, and the character offsets of its best passage."""
 
     id: str
     score: float
@@ -180,7 +173,7 @@ class SearchOut(OwnModel):
 
 
 class JobOut(OwnModel):
-    """How far an upload has got."""
+    """The progress of an upload."""
 
     id: str
     kind: str

@@ -13,8 +13,8 @@ class EmbeddingRequest(DialectModel):
     """Texts, or token ids of the served model, to turn into vectors."""
 
     input: str | list[str] | list[int] | list[list[int]]
-    model: str = ""
-    """Any name is taken; the answer says which model it was."""
+    model: str | None = None
+    """Which of the served models; where one alone is served, any name is taken. The answer says which model it was."""
     encoding_format: Literal["float", "base64"] | None = "float"
     """None is float."""
     dimensions: int | None = Field(default=None, ge=1)

@@ -10,6 +10,7 @@ class SimilarityRequest(OwnModel):
 
     a: list[str]
     b: list[str] | None = None
+    model: str | None = None
 
 
 class SimilarityOut(OwnModel):
@@ -20,10 +21,11 @@ class SimilarityOut(OwnModel):
 
 
 class InspectRequest(OwnModel):
-    """A sentence to look into, or two to compare token by token."""
+    """A sentence to inspect, or two to compare token by token."""
 
     text: str
     other: str | None = None
+    model: str | None = None
 
 
 class TokenOut(OwnModel):

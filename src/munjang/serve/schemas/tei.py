@@ -24,7 +24,7 @@ class EmbedRequest(DialectModel):
 
 
 class EmbedAllRequest(DialectModel):
-    """Texts whose every token's vector is wanted."""
+    """Texts to encode token by token."""
 
     inputs: str | list[str]
     truncate: bool | None = None
@@ -32,7 +32,7 @@ class EmbedAllRequest(DialectModel):
 
 
 class EmbedSparseRequest(DialectModel):
-    """Texts whose sparse vectors are wanted."""
+    """Texts to encode as sparse vectors."""
 
     inputs: str | list[str] | list[int] | list[list[int]]
     truncate: bool | None = None

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from munjang.engine.modules import Pooling
 from munjang.errors import InputError
 from munjang.models.registry import resolve
 from munjang.train.dev import DevSet, Scores, read_dev
 from munjang.train.durable import write_file
 from munjang.train.examples import DataSource
-from munjang.train.finish import TrainResult
-from munjang.train.finish import run as train_recipe
 from munjang.train.load_folder import EncoderOptions, load_encoder
 from munjang.train.progress import Progress
-from munjang.train.recipe import ModelRecipe, Recipe, StageRecipe
+from munjang.train.recipe import ModelRecipe, Recipe, make_stage
+from munjang.train.save_and_report import TrainResult
+from munjang.train.save_and_report import run as train_recipe
 from munjang.wording import Language
 
 Method: TypeAlias = Literal["mlm", "tsdae", "simcse"]
@@ -41,47 +40,26 @@ class AdaptPlan:
 
     files: tuple[DataSource, ...]
     output: str
-    model: str | None = None
+    model: ModelRecipe
     method: Method = "tsdae"
-    settings: Mapping[str, object] = field(default_factory=dict)
-    extend_vocabulary: int | None = None
-    max_length: int | None = None
-    dropout: float | None = None
-    epochs: int = 1
-    steps: int | None = None
-    batch_size: int | None = None
-    learning_rate: float | None = None
+    stage: Mapping[str, object] = field(default_factory=dict)
+    """Keys of a recipe's stage, such as settings, epochs and steps; batch size and learning rate are the method's own without."""
+    dev: tuple[DataSource, ...] = ()
     seed: int = 42
     checkpoint_every: int = 500
-    evaluate_every: int | None = None
-    dev: tuple[DataSource, ...] = ()
-    pooling: Pooling | None = None
-    """For a model folder that does not name one."""
 
-    def recipe(self) -> Recipe:
+    def make_recipe(self) -> Recipe:
         """Return the recipe of one stage that does it."""
-        stage = StageRecipe(
-            data=self.files,
-            dev=self.dev[0] if self.dev else None,
-            name=self.method,
-            objective=self.method,
-            settings=self.settings,
-            epochs=self.epochs,
-            steps=self.steps,
-            batch_size=self.batch_size or BATCH_SIZES[self.method],
-            learning_rate=self.learning_rate or LEARNING_RATES[self.method],
-            evaluate_every=self.evaluate_every,
+        named = {"name": self.method, "objective": self.method, "dev": self.dev[0] if self.dev else None}
+        stage = make_stage(
+            self.stage, data=self.files, batch_size=BATCH_SIZES[self.method], learning_rate=LEARNING_RATES[self.method], **named
         )
-        base = str(resolve(self.model).path)
-        dropout = DROPOUTS.get(self.method) if self.dropout is None else self.dropout
-        model = ModelRecipe(
-            base=base, pooling=self.pooling, max_length=self.max_length, dropout=dropout, extend_vocabulary=self.extend_vocabulary
-        )
+        model = replace(self.model, dropout=DROPOUTS.get(self.method)) if self.model.dropout is None else self.model
         return Recipe(output=self.output, model=model, stages=(stage,), seed=self.seed, checkpoint_every=self.checkpoint_every)
 
 
 @dataclass(frozen=True)
-class Measured:
+class DevChange:
     """One dev set's scores before and after."""
 
     file: str
@@ -96,12 +74,12 @@ class Adaptation:
 
     result: TrainResult
     method: Method
-    measured: tuple[Measured, ...]
+    measured: tuple[DevChange, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return the result for machines."""
         made = self.result.to_json()
-        kept = {name: made[name] for name in ("output", "steps", "loss", "said", "warning", "diagnoses")}
+        kept = {name: made[name] for name in ("output", "steps", "loss", "messages", "warning", "diagnoses")}
         return {**kept, "method": self.method, "measured": [asdict(entry) for entry in self.measured]}
 
     def write(self, path: Path) -> None:
@@ -114,20 +92,20 @@ def adapt_model(plan: AdaptPlan, *, resume: bool = False, progress: Progress | N
     """Train by the plan and measure before and after; bad data is refused before the first step. `language` is the report's."""
     if not plan.files:
         raise InputError("no file of text to learn from")
-    recipe = plan.recipe()
+    recipe = plan.make_recipe()
     devs = [read_dev(source, seed=plan.seed) for source in plan.dev]
-    before = _scores(devs, Path(recipe.model.base or ""), EncoderOptions(pooling=plan.pooling))
+    before = _score_all(devs, resolve(recipe.model.base).path, EncoderOptions(pooling=plan.model.pooling))
     result = train_recipe(recipe, resume=resume, progress=progress, language=language)
     if not result.is_first:
         return Adaptation(result, plan.method, ())
-    after = _scores(devs, result.output)
-    measured = tuple(Measured(dev.name, metric, old, new) for dev, (metric, old), (_, new) in zip(devs, before, after, strict=True))
+    after = _score_all(devs, result.output)
+    measured = tuple(DevChange(dev.name, metric, old, new) for dev, (metric, old), (_, new) in zip(devs, before, after, strict=True))
     made = Adaptation(result, plan.method, measured)
     write_file(result.output / FACTS, made.write)
     return made
 
 
-def _scores(devs: Sequence[DevSet], folder: Path, options: EncoderOptions | None = None) -> list[tuple[str, Scores]]:
+def _score_all(devs: Sequence[DevSet], folder: Path, options: EncoderOptions | None = None) -> list[tuple[str, Scores]]:
     if not devs:
         return []
     encoder = load_encoder(folder, options)

@@ -33,6 +33,7 @@ class SimCse(InBatch):
     """Cross-entropy of a text's second vector against those of the batch's other texts."""
 
     name = "simcse"
+    settings_type = SimCseSettings
 
     @classmethod
     def build(cls, values: Mapping[str, object], *, dimension: int, num_labels: int | None) -> SimCse:  # noqa: ARG003

@@ -20,11 +20,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from munjang.atomic import make_folder
 from munjang.errors import InputError
 from munjang.limits import LIMITS
-from munjang.train.durable import clear_partial, sha256_of, write_file, write_text
+from munjang.train.durable import clear_partial, hash_file, write_file, write_text
 from munjang.types import Encoder, Vectors
-from munjang.whole_file import make_folder
 
 SECONDS_BETWEEN_NEWS = 30.0
 
@@ -54,12 +54,12 @@ class VectorBlocks:
         return made_ND
 
 
-def teacher_vectors(
+def encode_with_teacher(
     teacher: Encoder,
     texts: Sequence[str],
     folder: Path,
     *,
-    said: Callable[[str], None] = lambda _: None,
+    show: Callable[[str], None] = lambda _: None,
     block: int = LIMITS.stream_texts,
     clock: Callable[[], float] = time.monotonic,
 ) -> VectorBlocks:
@@ -69,34 +69,34 @@ def teacher_vectors(
     make_folder(folder)
     clear_partial(folder)
     parts = [texts[start : start + block] for start in range(0, len(texts), block)]
-    keys = [_key(teacher.fingerprint, part) for part in parts]
+    keys = [_make_key(teacher.fingerprint, part) for part in parts]
     found = [open_array(folder / f"{key}.npy", (len(part), teacher.dimension)) for key, part in zip(keys, parts, strict=True)]
     missing = [number for number, array in enumerate(found) if array is None]
     total, done, started = sum(len(parts[number]) for number in missing), 0, clock()
     if missing:
-        said(f"teacher: encodes {total:,} texts ({len(texts) - total:,} were encoded before)")
+        show(f"teacher: encodes {total:,} texts ({len(texts) - total:,} were encoded before)")
     told = started
     for number in missing:
-        found[number] = kept_array(folder / f"{keys[number]}.npy", partial(_finite, teacher, parts[number]))
+        found[number] = store_array(folder / f"{keys[number]}.npy", partial(_encode_finite, teacher, parts[number]))
         done += len(parts[number])
         if clock() - told > SECONDS_BETWEEN_NEWS and done < total:
             told = clock()
-            said(f"teacher: {done:,} of {total:,} texts, {done / (told - started):,.0f} texts/s")
+            show(f"teacher: {done:,} of {total:,} texts, {done / (told - started):,.0f} texts/s")
     made = tuple(array for array in found if array is not None)
     return VectorBlocks(made, block, hashlib.sha256(" ".join(keys).encode()).hexdigest())
 
 
 def open_array(path: Path, shape: tuple[int, ...]) -> Vectors | None:
-    """Map a float32 array that `kept_array` wrote; None where it is missing, damaged or of another shape."""
+    """Map a float32 array that `store_array` wrote; None where it is missing, damaged or of another shape."""
     try:
-        whole = _checksum_file(path).read_text(encoding="ascii").strip() == sha256_of(path)
+        whole = _get_checksum_path(path).read_text(encoding="ascii").strip() == hash_file(path)
         found = np.load(path, mmap_mode="r", allow_pickle=False) if whole else None
     except (OSError, ValueError):
         return None
     return found if found is not None and found.shape == shape and found.dtype == np.float32 else None
 
 
-def kept_array(path: Path, make: Callable[[], Vectors]) -> Vectors:
+def store_array(path: Path, make: Callable[[], Vectors]) -> Vectors:
     """Write an array with its checksum, each in one step, and return it mapped."""
     array = np.ascontiguousarray(make(), np.float32)
 
@@ -104,18 +104,18 @@ def kept_array(path: Path, make: Callable[[], Vectors]) -> Vectors:
         with draft.open("wb") as stream:
             np.save(stream, array, allow_pickle=False)
 
-    _checksum_file(path).unlink(missing_ok=True)
+    _get_checksum_path(path).unlink(missing_ok=True)
     write_file(path, fill)
-    write_text(_checksum_file(path), sha256_of(path) + "\n")
+    write_text(_get_checksum_path(path), hash_file(path) + "\n")
     mapped: Vectors = np.load(path, mmap_mode="r", allow_pickle=False)
     return mapped
 
 
-def _checksum_file(path: Path) -> Path:
+def _get_checksum_path(path: Path) -> Path:
     return path.with_suffix(".sha256")
 
 
-def _key(fingerprint: str, texts: Sequence[str]) -> str:
+def _make_key(fingerprint: str, texts: Sequence[str]) -> str:
     made = hashlib.sha256(fingerprint.encode())
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")
@@ -123,7 +123,7 @@ def _key(fingerprint: str, texts: Sequence[str]) -> str:
     return made.hexdigest()
 
 
-def _finite(teacher: Encoder, texts: Sequence[str]) -> Vectors:
+def _encode_finite(teacher: Encoder, texts: Sequence[str]) -> Vectors:
     vectors = teacher.encode(texts)
     if not np.isfinite(vectors).all():
         raise InputError("the teacher gives vectors that are not finite numbers\n  check its folder, or name another teacher")

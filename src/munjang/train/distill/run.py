@@ -1,30 +1,159 @@
 """The whole way of a distillation: plan, train, measure before and after, write the report beside the model.
 
-In: `DistillOptions`. Out: a `DistillResult`, the student's folder, and in it `distillation.json`.
+In: `DistillOptions`: a teacher, a student, files. Out: a `DistillResult`, the student's folder, and in it `distillation.json`. The
+training is a `Recipe` of one stage, so that checkpoints, resuming, report and card are the trainer's. Where the dimensions differ, a wider
+teacher is projected to the student's dimension while training (PCA), which leaves the student's vectors as small and as fast as they were;
+a narrower one, or projection "dense", gives the student a linear layer to the teacher's dimension.
+
+Measured are the teacher, the student before and the student after: the mean squared error against the teacher's vector of the source (on
+both sides of parallel text), the accuracy of finding translations both ways, Spearman on STS files. Without parallel dev pairs the error
+is measured on a sample of what was learnt from, and its name says so.
 """
 
 from __future__ import annotations
 
 import json
+import random
 import tempfile
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from munjang.errors import InputError
+from munjang.engine.modules import NormalizeModule
+from munjang.errors import InputError, UsageError
+from munjang.evaluate.mse import score_mse
+from munjang.evaluate.sts import encode_sides, score_sts
+from munjang.evaluate.translation import score_translation
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.train.build import build_encoder
-from munjang.train.distill.lessons import prepare_lessons
-from munjang.train.distill.measure import Measure, Trio, measure_distillation
-from munjang.train.distill.plan import DistillOptions, plan_recipe
-from munjang.train.distill.teacher import PromptedEncoder, load_teacher
+from munjang.train.distill.teacher_targets import Target, load_teacher, prepare_targets
 from munjang.train.durable import write_text
-from munjang.train.examples import ExampleSet, read_examples
-from munjang.train.finish import TrainResult, run, save_encoder
+from munjang.train.examples import DataSource, Example, ExampleSet, read_examples
 from munjang.train.loop import TRAINING
 from munjang.train.progress import Progress
-from munjang.train.recipe import Recipe
+from munjang.train.recipe import ModelRecipe, Recipe, TeacherRecipe, make_stage
+from munjang.train.save_and_report import TrainResult, run
+from munjang.train.sentence_task import save_encoder
+from munjang.types import Encoder
 from munjang.wording import Language
+
+
+@dataclass(frozen=True)
+class DistillOptions:
+    """A teacher, a student, what to learn from, and what to measure on. The first file of `dev_sts` decides which weights are kept.
+
+    The student learns from texts without prompts: a `ModelRecipe` with `prompts = False` forgets those of its base.
+    """
+
+    teacher: TeacherRecipe
+    student: ModelRecipe
+    output: str
+    data: tuple[DataSource, ...]
+    dev_sts: tuple[DataSource, ...] = ()
+    dev_parallel: DataSource | None = None
+    projection: Literal["pca", "dense"] = "pca"
+    stage: Mapping[str, object] = field(default_factory=dict)
+    """Keys of a recipe's stage, such as epochs, steps and batch_size."""
+    seed: int = 42
+    checkpoint_every: int = 500
+
+
+def plan_recipe(options: DistillOptions) -> Recipe:
+    """Return the recipe; the folders of teacher and student are looked at for their dimensions."""
+    if not options.data:
+        raise UsageError("nothing to learn from, expected --parallel or --texts")
+    dev = options.dev_sts[0] if options.dev_sts else options.dev_parallel
+    fixed = {"name": "distillation", "objective": "distillation", "batch_size": 64, "learning_rate": 1e-4}
+    stage = make_stage(options.stage, data=options.data, dev=dev, teacher=options.teacher, **fixed)
+    model = _plan_model(options)
+    return Recipe(output=options.output, model=model, stages=(stage,), seed=options.seed, checkpoint_every=options.checkpoint_every)
+
+
+def _plan_model(options: DistillOptions) -> ModelRecipe:
+    teacher = SentenceEncoder.load(options.teacher.model, compute=options.teacher.compute)
+    student = SentenceEncoder.load(options.student.base)
+    if teacher.dimension == student.dimension or (teacher.dimension > student.dimension and options.projection == "pca"):
+        return options.student
+    ends_in_unit = any(isinstance(module, NormalizeModule) for folder in (teacher.folder, student.folder) for module in folder.modules)
+    return replace(options.student, dense=teacher.dimension, dense_activation="identity", normalize=ends_in_unit)
+
+
+SAMPLE = 1_000
+"""Rows of the training data that the error is measured on where there are no dev pairs."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of three encoders; the teacher's error against itself is none."""
+
+    name: str
+    teacher: float | None
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Trio:
+    """Who is measured, and how the teacher's vectors become the student's targets."""
+
+    teacher: Encoder
+    before: Encoder
+    after: Encoder
+    target: Target
+
+
+def measure_distillation(
+    trio: Trio, *, learnt: ExampleSet, parallel: ExampleSet | None, sts: Sequence[ExampleSet], seed: int
+) -> list[Measure]:
+    """Return every measure that the files at hand allow."""
+    rows = list(parallel.examples) if parallel else _sample_examples(learnt, seed)
+    made = _measure_errors(trio, rows, on=parallel.source if parallel else f"{len(rows):,} rows of {learnt.source}")
+    if parallel is not None:
+        made += _measure_translation(trio, parallel)
+    return made + [_measure_spearman(trio, found) for found in sts]
+
+
+def _measure_errors(trio: Trio, rows: Sequence[Example], *, on: str) -> list[Measure]:
+    taught = trio.target.of(trio.teacher.encode([row.texts[0] for row in rows]))
+    columns = min(len(row.texts) for row in rows)
+    names = ("source", "translation") if columns > 1 else ("text",)
+    made = []
+    for column, name in enumerate(names):
+        texts = [row.texts[column] for row in rows]
+        before, after = (score_mse(taught, student.encode(texts)) for student in (trio.before, trio.after))
+        made.append(Measure(f"MSE, {name}, {on}", None, before, after))
+    return made
+
+
+def _measure_translation(trio: Trio, parallel: ExampleSet) -> list[Measure]:
+    source, target = ([row.texts[column] for row in parallel.examples] for column in (0, 1))
+    found = []
+    for encoder in (trio.teacher, trio.before, trio.after):
+        a, b = encode_sides(encoder, source, target)
+        found.append(score_translation(a, b, source=source, target=target, resamples=0))
+    there = [one.src2trg_accuracy for one in found]
+    back = [one.trg2src_accuracy for one in found]
+    return [
+        Measure(f"accuracy, source → translation, {parallel.source}", *there),
+        Measure(f"accuracy, translation → source, {parallel.source}", *back),
+    ]
+
+
+def _measure_spearman(trio: Trio, sts: ExampleSet) -> Measure:
+    left, right = ([row.texts[column] for row in sts.examples] for column in (0, 1))
+    gold = [row.label or 0.0 for row in sts.examples]
+    found = []
+    for encoder in (trio.teacher, trio.before, trio.after):
+        a, b = encode_sides(encoder, left, right)
+        found.append(score_sts(a, b, gold, resamples=0, worst=0).scores["spearman_cosine"])
+    return Measure(f"Spearman, {sts.source}", *found)
+
+
+def _sample_examples(learnt: ExampleSet, seed: int) -> list[Example]:
+    count = min(SAMPLE, len(learnt))
+    return [learnt.examples[place] for place in sorted(random.Random(seed).sample(range(len(learnt)), count))]  # noqa: S311
+
 
 REPORT = "distillation.json"
 
@@ -59,14 +188,14 @@ def run_distillation(
     result = run(recipe, resume=resume, progress=progress, language=language)
     if not result.is_first:
         return DistillResult(result, ())
-    made = DistillResult(result, tuple(_measures(recipe, options, dev)))
+    made = DistillResult(result, tuple(_measure_all(recipe, options, dev)))
     text = json.dumps(made.to_json(), ensure_ascii=False, indent=1) + "\n"
     write_text(result.output / REPORT, text)
     return made
 
 
 def _read_dev(options: DistillOptions) -> _DevFiles:
-    seed = options.schedule.seed
+    seed = options.seed
     sts = tuple(read_examples(source, seed=seed) for source in options.dev_sts)
     for found in sts:
         if found.label_kind not in ("score", "binary") or found.columns != 2:
@@ -74,17 +203,17 @@ def _read_dev(options: DistillOptions) -> _DevFiles:
     return _DevFiles(sts, None if options.dev_parallel is None else read_examples(options.dev_parallel, seed=seed))
 
 
-def _measures(recipe: Recipe, options: DistillOptions, dev: _DevFiles) -> list[Measure]:
+def _measure_all(recipe: Recipe, options: DistillOptions, dev: _DevFiles) -> list[Measure]:
     learnt = [read_examples(source, seed=recipe.seed) for source in options.data]
     training = Path(recipe.output) / TRAINING
     with tempfile.TemporaryDirectory() as scratch:
         start = build_encoder(recipe, keep=training)
         save_encoder(start, Path(scratch))
         # read from the cache: the training has just filled it
-        lessons = prepare_lessons(
+        targets = prepare_targets(
             options.teacher, [row.texts[0] for found in learnt for row in found.examples], start, training / "teacher"
         )
-        before = PromptedEncoder(SentenceEncoder.load(scratch))
-        after = PromptedEncoder(SentenceEncoder.load(recipe.output))
-        trio = Trio(load_teacher(options.teacher), before, after, lessons.target)
+        before = SentenceEncoder.load(scratch).with_prompt(warn=False)
+        after = SentenceEncoder.load(recipe.output).with_prompt(warn=False)
+        trio = Trio(load_teacher(options.teacher), before, after, targets.target)
         return measure_distillation(trio, learnt=learnt[0], parallel=dev.parallel, sts=dev.sts, seed=recipe.seed)

@@ -9,21 +9,34 @@ Shapes: B rows of the batch, D dimensions, N negatives, K classes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self, TypeAlias
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from munjang.errors import InputError
+from munjang.report.words import Message, Word
+from munjang.train.objectives.settings import read_settings
 
 LabelKind: TypeAlias = Literal["class", "score", "binary", "margins", "vectors"]
 """class: 0…K−1. score: any number, larger is more alike. binary: 0 or 1. margins: a teacher's scores. vectors: a teacher's vectors."""
+
+
+@dataclass(frozen=True)
+class NoSettings:
+    """Nothing to set."""
 
 
 class Objective(nn.Module):
     """Turns sentence vectors and labels into a loss. Subclasses write `loss`; `forward` checks what comes in first."""
 
     name: str
+    settings_type: type = NoSettings
+    """The dataclass that a recipe's settings are read into."""
+    word: Word
+    """The line of reports that describes it; the settings are its values."""
     columns_needed: int | str
     """Exactly this many columns, or "2+" for two and more."""
 
@@ -34,15 +47,19 @@ class Objective(nn.Module):
     compares_rows: bool = False
     """The loss is not a mean over rows: a batch cut into parts gives another loss, and a batch of one row may teach nothing (loss 0)."""
 
+    def __init__(self, settings: Any = None) -> None:
+        super().__init__()
+        self.settings = settings
+
     @property
     def least_rows(self) -> int:
         """Batches with fewer rows are left out."""
         return 2 if self.compares_rows else 1
 
     @classmethod
-    def build(cls, values: Mapping[str, object], *, dimension: int, num_labels: int | None) -> Objective:
+    def build(cls, values: Mapping[str, object], *, dimension: int, num_labels: int | None) -> Self:  # noqa: ARG003
         """Make the objective from a recipe's settings; an unknown or wrong setting is a UsageError."""
-        raise NotImplementedError
+        return cls(read_settings(cls.settings_type, values, where=f"objective {cls.name!r}"))
 
     def attach(self, encoder: Any, used: Sequence[int]) -> None:
         """Take the encoder's sizes, and the pieces that the data uses, for heads that need them; called once, before training."""
@@ -58,8 +75,8 @@ class Objective(nn.Module):
 
     def forward(self, columns: Sequence[Tensor], labels: Tensor | None) -> Tensor:
         """Return the scalar loss of one batch; refuse columns or labels that do not fit with an InputError."""
-        vectors = self._checked_columns(columns)
-        return self.loss(vectors, self._checked_labels(labels, vectors[0]))
+        vectors = self._check_columns(columns)
+        return self.loss(vectors, self._check_labels(labels, vectors[0]))
 
     def loss(self, columns: list[Tensor], labels: Tensor) -> Tensor:
         """Return the loss of checked columns; `labels` is empty where `label_kind` is None."""
@@ -67,10 +84,10 @@ class Objective(nn.Module):
 
     def describe(self) -> str:
         """Say in one line what is made smaller, with the settings in force."""
-        raise NotImplementedError
+        return Message(self.word, **(asdict(self.settings) if self.settings is not None else {}))
 
-    def _checked_columns(self, columns: Sequence[Tensor]) -> list[Tensor]:
-        least, open_ended = columns_range(self.columns_needed)
+    def _check_columns(self, columns: Sequence[Tensor]) -> list[Tensor]:
+        least, open_ended = parse_columns_needed(self.columns_needed)
         if len(columns) < least or (len(columns) > least and not open_ended):
             raise InputError(f"objective {self.name!r}: found {len(columns)} text columns, expected {self.columns_needed}")
         shapes = {tuple(column.shape) for column in columns}
@@ -78,9 +95,9 @@ class Objective(nn.Module):
             raise InputError(
                 f"objective {self.name!r}: columns have shapes {sorted(shapes)}, expected one shape (rows, dimension), rows > 0"
             )
-        return [precise(column) for column in columns]
+        return [to_float32(column) for column in columns]
 
-    def _checked_labels(self, labels: Tensor | None, like_BD: Tensor) -> Tensor:
+    def _check_labels(self, labels: Tensor | None, like_BD: Tensor) -> Tensor:
         if self.label_kind is None:
             if labels is not None:
                 raise InputError(
@@ -99,15 +116,15 @@ class Objective(nn.Module):
         return labels_B if self.label_kind == "class" else labels_B.to(like_BD.dtype)
 
 
-def precise(values: Tensor) -> Tensor:
+def to_float32(values: Tensor) -> Tensor:
     """Return half-precision values as float32: a softmax or a small difference in half precision loses the digits that matter."""
     return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
 
 
-def columns_range(columns_needed: int | str) -> tuple[int, bool]:
+def parse_columns_needed(columns_needed: int | str) -> tuple[int, bool]:
     """Split "2+" into (2, True) and 3 into (3, False).
 
-    >>> columns_range("2+"), columns_range(3)
+    >>> parse_columns_needed("2+"), parse_columns_needed(3)
     ((2, True), (3, False))
     """
     text = str(columns_needed)
@@ -121,3 +138,32 @@ def refuse_labels_outside(name: str, labels_B: Tensor, *, allowed_B: Tensor, exp
         raise InputError(
             f"objective {name!r}: row {row} of the batch has the label {labels_B[row].item():g}, expected {expected}\n  {remedy}"
         )
+
+
+Distance: TypeAlias = Literal["cosine", "euclidean", "manhattan"]
+Similarity: TypeAlias = Literal["cosine", "dot"]
+
+
+def cosine(u_BD: Tensor, v_BD: Tensor) -> Tensor:
+    """Return the cosine of each row's two vectors."""
+    return torch.cosine_similarity(u_BD, v_BD, dim=1)
+
+
+def distance(kind: Distance, u_BD: Tensor, v_BD: Tensor, *, epsilon: float = 0.0) -> Tensor:
+    """Return each row's distance; `epsilon` is added to the differences, which keeps the gradient alive where u = v."""
+    if kind == "cosine":
+        return 1 - cosine(u_BD, v_BD)
+    norm_B: Tensor = torch.linalg.vector_norm(u_BD - v_BD + epsilon, ord=2 if kind == "euclidean" else 1, dim=1)
+    return norm_B
+
+
+def similarity(kind: Similarity, u_BD: Tensor, v_BD: Tensor) -> Tensor:
+    """Return each row's similarity."""
+    return cosine(u_BD, v_BD) if kind == "cosine" else (u_BD * v_BD).sum(dim=1)
+
+
+def all_pairs(kind: Similarity, queries_BD: Tensor, candidates_CD: Tensor) -> Tensor:
+    """Return the similarity of every query with every candidate, shape (B, C)."""
+    if kind == "cosine":
+        queries_BD, candidates_CD = F.normalize(queries_BD, dim=1), F.normalize(candidates_CD, dim=1)
+    return queries_BD @ candidates_CD.T

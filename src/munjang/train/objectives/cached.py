@@ -43,7 +43,7 @@ class RandomState:
 
 
 @contextmanager
-def replayed(state: RandomState) -> Iterator[None]:
+def replay(state: RandomState) -> Iterator[None]:
     """Run the block with the random numbers that followed `state`, then go on as if it had not run."""
     before = RandomState.now()
     state.restore()
@@ -53,13 +53,8 @@ def replayed(state: RandomState) -> Iterator[None]:
         before.restore()
 
 
-def cached_step(
-    encode: Callable[[M], Sequence[Tensor]],
-    minibatches: Sequence[M],
-    objective: Objective,
-    labels: Tensor | None,
-    *,
-    weight: float = 1.0,
+def run_cached_step(
+    encode: Callable[[M], Sequence[Tensor]], minibatches: Sequence[M], objective: Objective, labels: Tensor | None, *, weight: float = 1.0
 ) -> float:
     """Return the loss of all rows together and add its gradient, times `weight`, to every parameter's `.grad`.
 
@@ -71,9 +66,9 @@ def cached_step(
     loss = objective(columns, labels)
     (loss * weight).backward()
     sizes = [len(part[0]) for part in parts]
-    shares = zip(*(torch.split_with_sizes(_gradient(column), sizes) for column in columns), strict=True)
+    shares = zip(*(torch.split_with_sizes(_get_gradient(column), sizes) for column in columns), strict=True)
     for minibatch, state, share in zip(minibatches, states, shares, strict=True):
-        with replayed(state):
+        with replay(state):
             vectors = encode(minibatch)
         torch.autograd.backward(list(vectors), list(share))
     return float(loss.detach())
@@ -94,5 +89,5 @@ def _encode_without_graph(
     return states, parts
 
 
-def _gradient(column_BD: Tensor) -> Tensor:
+def _get_gradient(column_BD: Tensor) -> Tensor:
     return torch.zeros_like(column_BD) if column_BD.grad is None else column_BD.grad

@@ -1,7 +1,7 @@
-"""The shape of the data → the objective that fits it, with the reason in one sentence.
+"""The shape of the data → the objective or cross-encoder loss that fits it, with the reason in one sentence.
 
-In: how many text columns there are and what kind of label. Out: a name and settings for `make_objective`. Reading the data and finding
-its label kind is the examples' work; a recipe that names an objective never comes here.
+In: how many text columns there are and what kind of label. Out: a name and settings for `make_objective` or `make_score_loss`. Reading the
+data and finding its label kind is the examples' work; a recipe that names an objective never comes here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class DataShape:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ObjectiveChoice:
     """An objective, its settings, and why."""
 
     name: str
@@ -33,7 +33,7 @@ class Choice:
     settings: Mapping[str, object] = field(default_factory=dict)
 
 
-def choose_objective(shape: DataShape) -> Choice:
+def choose_objective(shape: DataShape) -> ObjectiveChoice:
     """Return the objective for data of this shape; data that can teach nothing is refused.
 
     >>> choose_objective(DataShape(columns=2)).name
@@ -41,7 +41,7 @@ def choose_objective(shape: DataShape) -> Choice:
     """
     refuse_one_label(shape)
     if shape.label_kind == "vectors":
-        return Choice("distillation", Message(Word.CHOSEN_DISTILLATION))
+        return ObjectiveChoice("distillation", Message(Word.CHOSEN_DISTILLATION))
     if shape.columns < 2:
         raise UsageError(
             "the data has one text column, and an objective compares two\n  add a second column, or use munjang adapt for plain text"
@@ -49,24 +49,24 @@ def choose_objective(shape: DataShape) -> Choice:
     if shape.columns == 2:
         return _choose_for_pairs(shape)
     if shape.label_kind is None:
-        return Choice("in_batch", Message(Word.CHOSEN_IN_BATCH_NEGATIVES))
+        return ObjectiveChoice("in_batch", Message(Word.CHOSEN_IN_BATCH_NEGATIVES))
     if shape.label_kind == "margins":
-        return Choice("margin_mse", Message(Word.CHOSEN_MARGINS))
+        return ObjectiveChoice("margin_mse", Message(Word.CHOSEN_MARGINS))
     raise UsageError(
         f"found {shape.columns} text columns with a label of kind {shape.label_kind!r}, which no objective takes\n  name the columns to use"
     )
 
 
-def _choose_for_pairs(shape: DataShape) -> Choice:
+def _choose_for_pairs(shape: DataShape) -> ObjectiveChoice:
     if shape.label_kind == "class":
-        return Choice("classification", Message(Word.CHOSEN_CLASSES, classes=shape.classes or Message(Word.SEVERAL)))
+        return ObjectiveChoice("classification", Message(Word.CHOSEN_CLASSES, classes=shape.classes or Message(Word.SEVERAL)))
     if shape.label_kind == "score":
-        return Choice("cosent", Message(Word.CHOSEN_SCORES))
+        return ObjectiveChoice("cosent", Message(Word.CHOSEN_SCORES))
     if shape.label_kind == "binary":
-        return Choice("online_contrastive", Message(Word.CHOSEN_BINARY))
+        return ObjectiveChoice("online_contrastive", Message(Word.CHOSEN_BINARY))
     if shape.label_kind == "margins":
         raise UsageError("a teacher's margins need three text columns (query, positive, negative), the data has two")
-    return Choice("in_batch", Message(Word.CHOSEN_PAIRS))
+    return ObjectiveChoice("in_batch", Message(Word.CHOSEN_PAIRS))
 
 
 def refuse_one_label(shape: DataShape) -> None:
@@ -77,3 +77,25 @@ def refuse_one_label(shape: DataShape) -> None:
         raise InputError(
             f"every score is {shape.label_range[0]:g}, so there is nothing to learn\n  check which column is named as the label"
         )
+
+
+def choose_score_loss(shape: DataShape) -> ObjectiveChoice:
+    """Return the loss for data of this shape; data that can teach nothing is refused.
+
+    >>> choose_score_loss(DataShape(columns=2, label_kind="class", classes=3)).name
+    'cross_entropy'
+    """
+    refuse_one_label(shape)
+    if shape.columns < 2:
+        raise UsageError("the data has one text column, and a cross-encoder scores pairs\n  add a second column")
+    if shape.label_kind == "margins":
+        return ObjectiveChoice("margin_mse", Message(Word.CHOSEN_LIST_MARGINS))
+    if shape.columns > 2:
+        return ObjectiveChoice("multiple_negatives", Message(Word.CHOSEN_LISTS))
+    if shape.label_kind == "class":
+        return ObjectiveChoice("cross_entropy", Message(Word.CHOSEN_PAIR_CLASSES, classes=shape.classes or Message(Word.SEVERAL)))
+    if shape.label_kind == "score":
+        return ObjectiveChoice("mse", Message(Word.CHOSEN_PAIR_SCORES))
+    if shape.label_kind == "binary":
+        return ObjectiveChoice("bce", Message(Word.CHOSEN_PAIR_BINARY))
+    return ObjectiveChoice("multiple_negatives", Message(Word.CHOSEN_PAIR_MATCHES))

@@ -40,6 +40,7 @@ class Classification(Objective):
     """Cross-entropy of a linear classifier over both vectors."""
 
     name = "classification"
+    settings_type = ClassificationSettings
     columns_needed = 2
     label_kind = "class"
 

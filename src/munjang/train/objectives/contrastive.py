@@ -6,16 +6,14 @@ non-match, and non-matches nearer than the farthest match. Equal to sentence-tra
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch.nn.functional as F
 from torch import Tensor
 
-from munjang.report.words import Message, Word
-from munjang.train.objectives.base import Objective, refuse_labels_outside
-from munjang.train.objectives.distances import Distance, distance
-from munjang.train.objectives.settings import read_settings, refuse_unless
+from munjang.report.words import Word
+from munjang.train.objectives.base import Distance, Objective, distance, refuse_labels_outside
+from munjang.train.objectives.settings import refuse_unless
 
 EPSILON = 1e-6
 """Added to differences, as torch's pairwise_distance does: a matching pair of equal vectors keeps a finite gradient."""
@@ -36,62 +34,70 @@ class Contrastive(Objective):
     """Half the squared distance of matches, half the squared lack of margin of others, averaged."""
 
     name = "contrastive"
+    word = Word.OBJECTIVE_CONTRASTIVE
+    settings_type = ContrastiveSettings
+    settings: ContrastiveSettings
     columns_needed = 2
     label_kind = "binary"
 
-    def __init__(self, settings: ContrastiveSettings) -> None:
-        super().__init__()
-        self.settings = settings
-
-    @classmethod
-    def build(cls, values: Mapping[str, object], *, dimension: int, num_labels: int | None) -> Contrastive:  # noqa: ARG003
-        """Make the objective; it has no head."""
-        return cls(read_settings(ContrastiveSettings, values, where="objective 'contrastive'"))
-
     def loss(self, columns: list[Tensor], labels: Tensor) -> Tensor:
         """Return the mean over the batch."""
-        distances_B = _checked_distances(self.name, self.settings, columns, labels)
+        distances_B = _measure_distances(self.name, self.settings, columns, labels)
         lacking_B = F.relu(self.settings.margin - distances_B)
         return 0.5 * (labels * distances_B.square() + (1 - labels) * lacking_B.square()).mean()
-
-    def describe(self) -> str:
-        """Say distance and margin."""
-        return Message(Word.OBJECTIVE_CONTRASTIVE, distance=self.settings.distance, margin=self.settings.margin)
 
 
 class OnlineContrastive(Objective):
     """The contrastive sum over the batch's hard pairs."""
 
     name = "online_contrastive"
+    word = Word.OBJECTIVE_ONLINE_CONTRASTIVE
+    settings_type = ContrastiveSettings
+    settings: ContrastiveSettings
     columns_needed = 2
     label_kind = "binary"
     compares_rows = True
 
-    def __init__(self, settings: ContrastiveSettings) -> None:
-        super().__init__()
-        self.settings = settings
-
-    @classmethod
-    def build(cls, values: Mapping[str, object], *, dimension: int, num_labels: int | None) -> OnlineContrastive:  # noqa: ARG003
-        """Make the objective; it has no head."""
-        return cls(read_settings(ContrastiveSettings, values, where="objective 'online_contrastive'"))
-
     def loss(self, columns: list[Tensor], labels: Tensor) -> Tensor:
         """Return the sum over hard pairs; where one kind is missing, a pair is hard on the wrong side of its own kind's mean."""
-        distances_B = _checked_distances(self.name, self.settings, columns, labels)
+        distances_B = _measure_distances(self.name, self.settings, columns, labels)
         matches, others = distances_B[labels == 1], distances_B[labels == 0]
         hard_matches = matches[matches > (others.min() if len(others) else matches.mean())]
         hard_others = others[others < (matches.max() if len(matches) else others.mean())]
         return hard_matches.square().sum() + F.relu(self.settings.margin - hard_others).square().sum()
 
-    def describe(self) -> str:
-        """Say distance and margin."""
-        return Message(Word.OBJECTIVE_ONLINE_CONTRASTIVE, distance=self.settings.distance, margin=self.settings.margin)
 
-
-def _checked_distances(name: str, settings: ContrastiveSettings, columns: list[Tensor], labels_B: Tensor) -> Tensor:
+def _measure_distances(name: str, settings: ContrastiveSettings, columns: list[Tensor], labels_B: Tensor) -> Tensor:
     """Return each row's distance, after refusing labels other than 0 and 1."""
     allowed_B = (labels_B == 0) | (labels_B == 1)
     remedy = "for graded scores name cosent, for classes classification"
     refuse_labels_outside(name, labels_B, allowed_B=allowed_B, expected="0 or 1", remedy=remedy)
     return distance(settings.distance, columns[0], columns[1], epsilon=EPSILON)
+
+
+@dataclass(frozen=True)
+class TripletSettings:
+    """The distance and by how much the negative must be farther."""
+
+    distance: Distance = "euclidean"
+    margin: float = 1.0
+
+    def __post_init__(self) -> None:
+        refuse_unless(self.margin > 0, f"objective 'triplet': margin is {self.margin:g}, expected more than 0")
+
+
+class TripletObjective(Objective):
+    """The negative must be farther from the anchor than the positive, by the margin."""
+
+    name = "triplet"
+    word = Word.OBJECTIVE_TRIPLET
+    settings_type = TripletSettings
+    settings: TripletSettings
+    columns_needed = 3
+
+    def loss(self, columns: list[Tensor], labels: Tensor) -> Tensor:  # noqa: ARG002
+        """Return the mean hinge."""
+        anchor_BD, positive_BD, negative_BD = columns
+        near_B = distance(self.settings.distance, anchor_BD, positive_BD)
+        far_B = distance(self.settings.distance, anchor_BD, negative_BD)
+        return F.relu(near_B - far_B + self.settings.margin).mean()

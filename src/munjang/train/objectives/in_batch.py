@@ -7,7 +7,6 @@ symmetric one. A text that stands in a batch twice would be its own negative, so
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -15,9 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from munjang.report.words import Message, Word
-from munjang.train.objectives.base import Objective
-from munjang.train.objectives.distances import Similarity, all_pairs
-from munjang.train.objectives.settings import read_settings, refuse_unless
+from munjang.train.objectives.base import Objective, Similarity, all_pairs
+from munjang.train.objectives.settings import refuse_unless
 
 
 @dataclass(frozen=True)
@@ -51,18 +49,11 @@ class InBatch(Objective):
     """Cross-entropy of the own positive against every other candidate of the batch."""
 
     name = "in_batch"
+    settings_type: type = InBatchSettings
+    settings: InBatchSettings
     columns_needed = "2+"
     needs_no_duplicates = True
     compares_rows = True
-
-    def __init__(self, settings: InBatchSettings) -> None:
-        super().__init__()
-        self.settings = settings
-
-    @classmethod
-    def build(cls, values: Mapping[str, object], *, dimension: int, num_labels: int | None) -> InBatch:  # noqa: ARG003
-        """Make the objective; it has no head."""
-        return cls(read_settings(InBatchSettings, values, where="objective 'in_batch'"))
 
     def loss(self, columns: list[Tensor], labels: Tensor) -> Tensor:  # noqa: ARG002
         """Return the mean cross-entropy, of both directions if symmetric."""

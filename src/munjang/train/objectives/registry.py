@@ -1,30 +1,122 @@
-"""The closed tables of objectives and score losses: a name and a recipe's settings → the thing itself. Nothing is imported by name."""
+"""The closed tables of objectives and score losses: a name and a recipe's settings → the thing itself. Nothing is imported by name.
+
+Matryoshka stands here too, since it is made around any of them: the loss at several dimensions, so that a vector may be cut and still be
+good. At each dimension the vectors are cut and brought to length 1, and the inner objective's losses are summed with weights, equal to
+sentence-transformers' MatryoshkaLoss. Two things go further: an objective with a head gets one head a dimension, and a teacher's vectors
+are cut and brought to length 1 too, so that a student equal to the teacher has loss 0.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from munjang.errors import UsageError, shown
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from munjang.errors import InputError, UsageError, quote
+from munjang.report.words import Message, Word
 from munjang.train.card import LOSSES
-from munjang.train.objectives.angle import Angle
 from munjang.train.objectives.base import Objective
 from munjang.train.objectives.classification import Classification
-from munjang.train.objectives.contrastive import Contrastive, OnlineContrastive
-from munjang.train.objectives.cosent import Cosent
-from munjang.train.objectives.distillation import Distillation
+from munjang.train.objectives.contrastive import Contrastive, OnlineContrastive, TripletObjective
 from munjang.train.objectives.in_batch import InBatch
-from munjang.train.objectives.listwise import LambdaLoss, ListNet, RankNet
-from munjang.train.objectives.marginmse import MarginMse
-from munjang.train.objectives.matryoshka import Matryoshka
-from munjang.train.objectives.regression import Regression
-from munjang.train.objectives.scores import Bce, CrossEntropy, Mse, MultipleNegatives, ScoreLoss, ScoreMarginMse
-from munjang.train.objectives.settings import nearest, read_settings
-from munjang.train.objectives.triplet import Triplet
+from munjang.train.objectives.score_losses import (
+    Bce,
+    CrossEntropy,
+    LambdaLoss,
+    ListNet,
+    Mse,
+    MultipleNegatives,
+    RankNet,
+    ScoreLoss,
+    ScoreMarginMse,
+)
+from munjang.train.objectives.scored import Angle, Cosent, Regression
+from munjang.train.objectives.settings import read_settings, refuse_unless, suggest_name
+from munjang.train.objectives.teacher import Distillation, MarginMse
+
+
+@dataclass(frozen=True)
+class MatryoshkaSettings:
+    """The inner objective with its settings, the dimensions, and a weight for each (1 where none are given)."""
+
+    around: str = "in_batch"
+    inner: Mapping[str, object] = field(default_factory=dict)
+    dims: tuple[int, ...] = ()
+    weights: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        refuse_unless(
+            len(self.dims) > 0, "objective 'matryoshka': dims is missing, expected a list of dimensions, e.g. dims = [384, 192, 96]"
+        )
+        refuse_unless(len(set(self.dims)) == len(self.dims), "objective 'matryoshka': dims names one dimension twice")
+        refuse_unless(min(self.dims) > 0, f"objective 'matryoshka': dims holds {min(self.dims)}, expected 1 or more")
+        count = len(self.weights)
+        refuse_unless(count in (0, len(self.dims)), f"objective 'matryoshka': found {count} weights for {len(self.dims)} dims")
+        refuse_unless(all(weight >= 0 for weight in self.weights), "objective 'matryoshka': weights must not be negative")
+        refuse_unless(self.around != "matryoshka", "objective 'matryoshka': around is matryoshka itself, expected another objective")
+
+
+class Matryoshka(Objective):
+    """The weighted sum of one objective's losses at several dimensions."""
+
+    name = "matryoshka"
+    settings_type = MatryoshkaSettings
+    columns_needed: int | str = "1+"
+
+    def __init__(self, inners: Sequence[Objective], *, dims: Sequence[int], weights: Sequence[float], dimension: int) -> None:
+        super().__init__()
+        self.inners = nn.ModuleList(inners)
+        self.dims, self.weights, self.dimension = tuple(dims), tuple(weights), dimension
+        self.columns_needed = inners[0].columns_needed
+        self.label_kind = inners[0].label_kind
+        self.needs_no_duplicates = inners[0].needs_no_duplicates
+        self.compares_rows = inners[0].compares_rows
+
+    @classmethod
+    def build(cls, values: Mapping[str, object], *, dimension: int, num_labels: int | None) -> Matryoshka:
+        """Make one inner objective for each dimension, the largest first."""
+        from munjang.train.objectives.registry import make_objective  # the registry lists this class too
+
+        settings = read_settings(MatryoshkaSettings, values, where="objective 'matryoshka'")
+        if max(settings.dims) > dimension:
+            raise UsageError(f"objective 'matryoshka': dims holds {max(settings.dims)}, the model's vectors have {dimension} dimensions")
+        weights = settings.weights or (1.0,) * len(settings.dims)
+        ordered = sorted(zip(settings.dims, weights, strict=True), reverse=True)
+        inners = [make_objective(settings.around, settings.inner, dimension=dim, num_labels=num_labels) for dim, _ in ordered]
+        return cls(inners, dims=[dim for dim, _ in ordered], weights=[weight for _, weight in ordered], dimension=dimension)
+
+    def loss(self, columns: list[Tensor], labels: Tensor) -> Tensor:
+        """Return the weighted sum over the dimensions."""
+        width = columns[0].shape[1]
+        if width != self.dimension:
+            raise InputError(f"objective 'matryoshka': vectors have {width} dimensions, expected {self.dimension}")
+        losses = []
+        for inner, dim, weight in zip(self.inners, self.dims, self.weights, strict=True):
+            inner_labels = None if self.label_kind is None else cut(labels, dim) if self.label_kind == "vectors" else labels
+            losses.append(weight * inner([cut(column_BD, dim) for column_BD in columns], inner_labels))
+        return torch.stack(losses).sum()
+
+    def describe(self) -> str:
+        """Say the dimensions, their weights, and the inner objective; warn if the full dimension is not among them."""
+        steps = ", ".join(f"{dim}×{weight:g}" for dim, weight in zip(self.dims, self.weights, strict=True))
+        inner = self.inners[0]
+        assert isinstance(inner, Objective)
+        word = Word.OBJECTIVE_MATRYOSHKA if self.dimension in self.dims else Word.OBJECTIVE_MATRYOSHKA_CUT
+        return Message(word, steps=steps, dimension=self.dimension, inner=inner.describe())
+
+
+def cut(vectors_BD: Tensor, dim: int) -> Tensor:
+    """Return the first `dim` numbers of each vector, brought to length 1."""
+    return F.normalize(vectors_BD[:, :dim], dim=1)
+
 
 _OBJECTIVE_CLASSES: tuple[type[Objective], ...] = (
     Classification,
     Regression,
-    Triplet,
+    TripletObjective,
     InBatch,
     Cosent,
     Angle,
@@ -47,22 +139,22 @@ def make_objective(name: str, settings: Mapping[str, object], *, dimension: int,
     'triplets, euclidean distance, margin 2'
     """
     if name not in OBJECTIVES:
-        raise UsageError(f"unknown objective {shown(name)}{nearest_objective(name, OBJECTIVES)}")
+        raise UsageError(f"unknown objective {quote(name)}{suggest_objective(name, OBJECTIVES)}")
     return OBJECTIVES[name].build(settings, dimension=dimension, num_labels=num_labels)
 
 
-def nearest_objective(name: str, known: Iterable[str]) -> str:
+def suggest_objective(name: str, known: Iterable[str]) -> str:
     """Return the tail of a message that points at the objective that was meant; sentence-transformers' names are understood.
 
-    >>> nearest_objective("MultipleNegativesRankingLoss", OBJECTIVES)
+    >>> suggest_objective("MultipleNegativesRankingLoss", OBJECTIVES)
     '\\n  did you mean in_batch?'
     """
     names = list(known)
-    return nearest(name, names, elsewhere={LOSSES[ours]: ours for ours in reversed(names) if ours in LOSSES})
+    return suggest_name(name, names, elsewhere={LOSSES[ours]: ours for ours in reversed(names) if ours in LOSSES})
 
 
 def make_score_loss(name: str, settings: Mapping[str, object]) -> ScoreLoss:
     """Return the cross-encoder loss called `name`; an unknown name or setting is a UsageError that names the nearest known one."""
     if name not in SCORE_LOSSES:
-        raise UsageError(f"unknown loss {shown(name)}{nearest_objective(name, SCORE_LOSSES)}")
+        raise UsageError(f"unknown loss {quote(name)}{suggest_objective(name, SCORE_LOSSES)}")
     return read_settings(SCORE_LOSSES[name], settings, where=f"loss {name!r}")

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any, Literal, TypeVar
 
-from munjang.errors import UsageError, shown
+from munjang.errors import UsageError, quote
 
 S = TypeVar("S")
 
@@ -45,7 +45,7 @@ def read_settings(kind: type[S], values: Mapping[str, object], *, where: str) ->
     """Return `kind` filled from `values`; lists become tuples, whole numbers are accepted where a float is meant."""
     hints = typing.get_type_hints(kind)
     refuse_unknown(kind, values, where=where)
-    return kind(**{key: _converted(hints[key], value, where=f"{where}: {key}") for key, value in values.items()})
+    return kind(**{key: _convert(hints[key], value, where=f"{where}: {key}") for key, value in values.items()})
 
 
 def refuse_unknown(kind: type, values: Mapping[str, object], *, where: str, also: Iterable[str] = ()) -> None:
@@ -54,15 +54,15 @@ def refuse_unknown(kind: type, values: Mapping[str, object], *, where: str, also
     for key, value in values.items():
         if key not in known:
             is_table = isinstance(value, Mapping) or (isinstance(value, list) and any(isinstance(item, Mapping) for item in value))
-            raise UsageError(f"{where}: unknown {'table' if is_table else 'setting'} {shown(str(key))}{nearest(str(key), known)}")
+            raise UsageError(f"{where}: unknown {'table' if is_table else 'setting'} {quote(str(key))}{suggest_name(str(key), known)}")
 
 
-def nearest(word: str, known: Iterable[str], *, elsewhere: Mapping[str, str] = ELSEWHERE) -> str:
+def suggest_name(word: str, known: Iterable[str], *, elsewhere: Mapping[str, str] = ELSEWHERE) -> str:
     """Return the tail of a message that points at the closest known name, or lists them all; `elsewhere` maps other libraries' names.
 
-    >>> nearest("tripplet", ["triplet", "cosent"])
+    >>> suggest_name("tripplet", ["triplet", "cosent"])
     '\\n  did you mean triplet?'
-    >>> nearest("num_train_epochs", ["epochs", "steps"])
+    >>> suggest_name("num_train_epochs", ["epochs", "steps"])
     '\\n  did you mean epochs?'
     """
     names = sorted(known)
@@ -72,30 +72,30 @@ def nearest(word: str, known: Iterable[str], *, elsewhere: Mapping[str, str] = E
     return f"\n  known: {', '.join(names)}" if names else "\n  there are none to set"
 
 
-def _converted(hint: Any, value: object, *, where: str) -> object:
+def _convert(hint: Any, value: object, *, where: str) -> object:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         if value is None and type(None) in arguments:
             return None
-        return _converted(next(choice for choice in arguments if choice is not type(None)), value, where=where)
+        return _convert(next(choice for choice in arguments if choice is not type(None)), value, where=where)
     if origin is Literal:
         if value not in arguments:
-            raise UsageError(f"{where} is {shown(str(value))}, expected one of {', '.join(map(str, arguments))}")
+            raise UsageError(f"{where} is {quote(str(value))}, expected one of {', '.join(map(str, arguments))}")
         return value
     if origin is tuple:
         if not isinstance(value, list | tuple):
-            raise UsageError(f"{where} is {shown(str(value))}, expected a list")
-        return tuple(_converted(arguments[0], item, where=where) for item in value)
-    return _converted_plain(origin or hint, value, where=where)
+            raise UsageError(f"{where} is {quote(str(value))}, expected a list")
+        return tuple(_convert(arguments[0], item, where=where) for item in value)
+    return _convert_plain(origin or hint, value, where=where)
 
 
-def _converted_plain(hint: Any, value: object, *, where: str) -> object:
+def _convert_plain(hint: Any, value: object, *, where: str) -> object:
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     # True is an int to Python, and no user means it as one
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
         name = {Mapping: "a table", str: "a text", bool: "true or false", int: "a whole number", float: "a number"}.get(hint, hint.__name__)
-        raise UsageError(f"{where} is {shown(str(value))}, expected {name}")
+        raise UsageError(f"{where} is {quote(str(value))}, expected {name}")
     return value
 
 

@@ -1,0 +1,56 @@
+"""Data sets as typed rows: readers for STS, NLI, paraphrase and retrieval sets, and for plain files with named columns."""
+
+from munjang.data.read import (
+    AnyDataset,
+    ReadOptions,
+    read_any,
+    read_labelled_pairs,
+    read_labelled_texts,
+    read_scored_pairs,
+    read_text_pairs,
+    read_triplets,
+)
+from munjang.data.retrieval import (
+    is_beir,
+    is_cranfield,
+    read_beir,
+    read_cranfield,
+    read_cranfield_folder,
+    read_qrels,
+    read_retrieval,
+    read_run,
+    read_squad,
+    write_run,
+)
+from munjang.data.rows import DIFFERENT, NLI_LABELS, SAME, Dataset, LabelledPair, LabelledText, RetrievalTask, ScoredPair, TextPair, Triplet
+
+__all__ = [
+    "DIFFERENT",
+    "NLI_LABELS",
+    "SAME",
+    "AnyDataset",
+    "Dataset",
+    "LabelledPair",
+    "LabelledText",
+    "ReadOptions",
+    "RetrievalTask",
+    "ScoredPair",
+    "TextPair",
+    "Triplet",
+    "is_beir",
+    "is_cranfield",
+    "read_any",
+    "read_beir",
+    "read_cranfield",
+    "read_cranfield_folder",
+    "read_labelled_pairs",
+    "read_labelled_texts",
+    "read_qrels",
+    "read_retrieval",
+    "read_run",
+    "read_scored_pairs",
+    "read_squad",
+    "read_text_pairs",
+    "read_triplets",
+    "write_run",
+]

@@ -1,0 +1,84 @@
+"""What a search returns (`Hit`), and what a library is and holds in one commit (`Info`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from munjang.library.store import Metadata, Store
+from munjang.wording import brief_repr
+
+
+@brief_repr
+@dataclass(frozen=True)
+class Explanation:
+    """Where a hit's score comes from. Ranks count from 1; None means that this part did not find it or was not asked."""
+
+    cosine: float | None
+    meaning_rank: int | None
+    bm25: float | None
+    words_rank: int | None
+    words: tuple[str, ...]
+    """Words of the passage that the query asks for, as they stand there, in lower case."""
+
+
+@brief_repr
+@dataclass(frozen=True)
+class Hit:
+    """A document that answers, and the passage of it that answers best."""
+
+    id: str
+    score: float
+    """Cosine; with hybrid the fused score; with a re-ranker its score."""
+    text: str
+    metadata: Metadata
+    start: int
+    stop: int
+    """The passage's place in the text, in characters."""
+    reranked: bool = False
+    explanation: Explanation | None = None
+
+    @property
+    def passage(self) -> str:
+        """The stretch of the text that was found."""
+        return self.text[self.start : self.stop]
+
+
+@brief_repr
+@dataclass(frozen=True)
+class Info:
+    """What a library is and holds."""
+
+    name: str
+    documents: int
+    passages: int
+    model: str
+    fingerprint: str
+    dimension: int
+    analyser: str
+    passage_characters: int
+    passage_overlap: int
+    generation: int
+    compute: str | None
+    """How the model computed; None where nobody wrote it down."""
+    pooling: str | None
+
+
+def info_of(store: Store) -> Info:
+    """Return what the store holds in its last commit."""
+    with store.snapshot():
+        documents, passages = store.count()
+        settings = store.settings()
+        return Info(
+            name=store.name,
+            documents=documents,
+            passages=passages,
+            model=settings.model,
+            fingerprint=settings.fingerprint,
+            dimension=settings.dimension,
+            analyser=settings.analyser,
+            passage_characters=settings.passage_characters,
+            passage_overlap=settings.passage_overlap,
+            generation=store.generation(),
+            compute=settings.compute,
+            pooling=settings.pooling,
+        )

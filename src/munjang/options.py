@@ -1,0 +1,128 @@
+"""What a verb can be asked for, declared once.
+
+A public function says it in its own signature, a dataclass in its fields: `top: Annotated[int, Option("The most keywords.", min=1)] = 5`.
+Name, type, default, bounds and help stand nowhere else. The command line, the server's requests, the page's bounds and the
+reference pages read them from here, and the function itself checks its arguments by them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+from munjang.errors import UsageError, quote
+
+Verb: TypeAlias = Callable[..., Any]
+"""A public function, or a dataclass, whose parameters are declared."""
+
+REQUIRED: Any = inspect.Parameter.empty
+"""The default of an option that must be given."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """How an option is explained and bounded."""
+
+    help: str
+    min: float | None = None
+    """The least value that is taken."""
+    max: float | None = None
+    """The largest value that is taken; a server may lower it."""
+    flags: tuple[str, ...] = ()
+    """How the command line spells it; without them, --name."""
+
+
+Seed: TypeAlias = Annotated[int, Option("The random seed; the same seed gives the same result.", min=0, max=2**32 - 1)]
+"""A seed that numpy's and scikit-learn's generators take."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """One option of a verb."""
+
+    name: str
+    type: Any
+    """Without `Annotated`."""
+    default: Any
+    option: Option
+
+    @property
+    def plain_type(self) -> Any:
+        """What can be written on a command line and in JSON: of several types, those that are not objects of ours."""
+        parts = get_args(self.type) if get_origin(self.type) in (Union, UnionType) else (self.type,)
+        return Union[tuple(part for part in parts if get_origin(part) is not None or part in (bool, int, float, str, NoneType))]  # noqa: UP007
+
+    @property
+    def kind(self) -> Any:
+        """The plain type without None."""
+        inner = [each for each in get_args(self.plain_type) if each is not NoneType]
+        return inner[0] if get_origin(self.plain_type) is Union and len(inner) == 1 else self.plain_type
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values that are taken, where they can be listed."""
+        return get_args(self.kind) if get_origin(self.kind) is Literal else ()
+
+    @property
+    def takes_several(self) -> bool:
+        """Whether the value is a sequence of values."""
+        return get_origin(self.kind) in (tuple, list, Sequence)
+
+    @property
+    def bounds(self) -> str:
+        """What a number must be, in words."""
+        low, high = self.option.min, self.option.max
+        if low is None or high is None:
+            return f"at least {low:,}" if high is None else f"at most {high:,}"
+        return f"{low:,} to {high:,}"
+
+    def allows(self, value: Any) -> bool:
+        """Say whether a value is one of the choices, or a number within the bounds."""
+        if value is None:
+            return self.kind is not self.plain_type
+        if self.choices:
+            return value in self.choices
+        low, high = self.option.min, self.option.max
+        return bool((low is None or value >= low) and (high is None or value <= high))
+
+
+@cache
+def declared_options(verb: Verb) -> Mapping[str, Declared]:
+    """Return a verb's options by name, in order; parameters that are not options (texts, a model) are not among them."""
+    found = {}
+    for name, annotation, default in _parameters(inspect.unwrap(verb)):
+        marks = [mark for mark in getattr(annotation, "__metadata__", ()) if isinstance(mark, Option)]
+        if get_origin(annotation) is Annotated and marks:
+            found[name] = Declared(name, get_args(annotation)[0], default, marks[0])
+    return found
+
+
+def default_of(verb: Verb, name: str) -> Any:
+    """Return the default of one option of a verb."""
+    return declared_options(verb)[name].default
+
+
+def options_for(verb: Verb, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the values that are options of the verb."""
+    return {name: values[name] for name in declared_options(verb)}
+
+
+def check_options(verb: Verb, values: Mapping[str, Any]) -> None:
+    """Refuse a value that is out of its bounds or not one of the choices; `values` may hold more than options, such as `locals()`."""
+    for name, declared in declared_options(verb).items():
+        value = values[name]
+        if not declared.allows(value):
+            if declared.choices:
+                raise UsageError(f"{name} is {quote(str(value))}, expected one of {', '.join(declared.choices)}")
+            raise UsageError(f"{name} is {value}, expected {declared.bounds}")
+
+
+def _parameters(verb: Any) -> list[tuple[str, Any, Any]]:
+    if is_dataclass(verb):
+        hints = get_type_hints(verb, include_extras=True)
+        return [(each.name, hints[each.name], REQUIRED if each.default is MISSING else each.default) for each in fields(verb)]
+    return [(each.name, each.annotation, each.default) for each in inspect.signature(verb, eval_str=True).parameters.values()]

@@ -1,0 +1,153 @@
+"""What a student learns: for each row of the data, the teacher's vector of its source, in the space that the student's vectors live in.
+
+In: a stage's `teacher`, the source texts of its data, and the student. Out: `TeacherTargets`, whose `get_labels` gives for a data set what
+an objective with labels of kind "vectors" compares with. The teacher runs in the engine, without torch. Where the student normalises, the
+teacher's vectors are brought to length one too. A teacher with fewer dimensions is refused; one with more is projected by PCA without
+centring: of all projections to K dimensions it keeps the most of the vectors' squared length, and so changes scalar products the least. A
+student that learns the projected vectors keeps its own small dimension and needs no further layer at inference.
+
+Shapes: N rows, B rows of a batch, D the teacher's dimensions, K the student's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from munjang.errors import InputError
+from munjang.models.prompted_encoder import PromptedEncoder
+from munjang.report.words import Message, Word
+from munjang.train.distill.cache import VectorBlocks, encode_with_teacher, open_array, store_array
+from munjang.train.encoder import Normalize, TrainableEncoder
+from munjang.train.recipe import TeacherRecipe
+from munjang.types import Vectors
+from munjang.vectors.similarity import normalize
+
+
+def load_teacher(recipe: TeacherRecipe) -> PromptedEncoder:
+    """Load the teacher that a recipe names."""
+    from munjang.models.sentence_encoder import SentenceEncoder
+
+    model = SentenceEncoder.load(recipe.model, compute=recipe.compute)
+    prompt = None if recipe.prompt is None else model.prompts.get(recipe.prompt, recipe.prompt)
+    return model.with_prompt(prompt, warn=False)
+
+
+ROWS = 65_536
+"""Rows that the directions are computed from, evenly spaced."""
+
+
+def find_principal_axes(rows_ND: Vectors, dimension: int) -> Vectors:
+    """Return the K orthonormal directions that keep the most of the rows, shape (D, K), most important first, signs fixed."""
+    if len(rows_ND) < dimension:
+        raise InputError(
+            f"{len(rows_ND):,} texts for the teacher, and its vectors are to be brought from {rows_ND.shape[1]} to {dimension} dimensions\n"
+            f"  give {dimension} texts or more, or a student of the teacher's dimension (a dense layer)"
+        )
+    precise_ND = rows_ND.astype(np.float64)
+    _, vectors_DD = np.linalg.eigh(precise_ND.T @ precise_ND)
+    axes_DK = vectors_DD[:, ::-1][:, :dimension]
+    largest_K = np.abs(axes_DK).argmax(axis=0)
+    signs_K = np.sign(axes_DK[largest_K, np.arange(dimension)])
+    return np.ascontiguousarray(axes_DK * signs_K, np.float32)
+
+
+def load_axes(blocks: VectorBlocks, dimension: int, folder: Path) -> Vectors:
+    """Return the directions for these vectors, computed once and kept in the folder: a resumed run gets the same bits."""
+    name = hashlib.sha256(f"axes {blocks.key} {dimension}".encode()).hexdigest()
+    path = folder / f"{name}.npy"
+    found = open_array(path, (blocks.dimension, dimension))
+    return found if found is not None else store_array(path, lambda: find_principal_axes(_sample_rows(blocks), dimension))
+
+
+def share_kept(rows_ND: Vectors, axes_DK: Vectors) -> float:
+    """Return the share of the rows' squared length that the directions keep."""
+    return float(np.square(rows_ND @ axes_DK).sum() / max(float(np.square(rows_ND).sum()), 1e-30))
+
+
+def _sample_rows(blocks: VectorBlocks) -> Vectors:
+    return blocks.rows(np.unique(np.linspace(0, len(blocks) - 1, min(ROWS, len(blocks))).astype(np.int64)))
+
+
+@dataclass(frozen=True)
+class Target:
+    """How the teacher's vectors become the student's target: `axes_DK` projects them, `unit` brings them to length one."""
+
+    axes_DK: Vectors | None = None
+    unit: bool = False
+
+    def of(self, vectors_ND: Vectors) -> Vectors:
+        """Return the targets of the teacher's vectors."""
+        made = vectors_ND if self.axes_DK is None else vectors_ND @ self.axes_DK
+        return np.asarray(normalize(made), np.float32) if self.unit else made
+
+
+@dataclass(frozen=True)
+class TeacherLabels:
+    """The targets of a data set's rows, read from disk when they are asked for."""
+
+    blocks: VectorBlocks
+    rows_N: NDArray[np.int64]
+    """Each example's row in `blocks`."""
+    target: Target
+
+    def __len__(self) -> int:
+        return len(self.rows_N)
+
+    def __getitem__(self, at: Tensor) -> Tensor:
+        """Return the targets of some examples, shape (B, K)."""
+        return torch.from_numpy(self.target.of(self.blocks.rows(self.rows_N[at.numpy()])))
+
+
+@dataclass(frozen=True)
+class TeacherTargets:
+    """The teacher's vectors of every source text of a stage."""
+
+    blocks: VectorBlocks
+    places: dict[str, int]
+    target: Target
+    messages: tuple[str, ...]
+
+    def get_labels(self, sources: Sequence[str]) -> TeacherLabels:
+        """Return the targets of rows with these source texts."""
+        return TeacherLabels(self.blocks, np.fromiter((self.places[text] for text in sources), np.int64, len(sources)), self.target)
+
+
+def prepare_targets(
+    recipe: TeacherRecipe, sources: Sequence[str], student: TrainableEncoder, folder: Path, *, show: Callable[[str], None] = lambda _: None
+) -> TeacherTargets:
+    """Let the teacher encode the sources, each once, or find its vectors in the folder (or in the recipe's cache)."""
+    unique = list(dict.fromkeys(sources))
+    teacher = load_teacher(recipe)
+    refuse_narrow(teacher, student.dimension)
+    kept = Path(recipe.cache) if recipe.cache else folder
+    blocks = encode_with_teacher(teacher, unique, kept, show=show)
+    remarks = [Message(Word.TEACHER_VECTORS, name=teacher.name, count=len(unique), dimension=teacher.dimension)]
+    axes_DK = None
+    if teacher.dimension > student.dimension:
+        axes_DK = load_axes(blocks, student.dimension, kept)
+        share = share_kept(np.asarray(blocks.blocks[0]), axes_DK)
+        remarks.append(Message(Word.TEACHER_PROJECTED, wide=teacher.dimension, narrow=student.dimension, share=100 * share))
+    target = Target(axes_DK, is_unit(student))
+    return TeacherTargets(blocks, {text: place for place, text in enumerate(unique)}, target, tuple(remarks))
+
+
+def is_unit(student: TrainableEncoder) -> bool:
+    """Tell whether the student's vectors have length one by its own making."""
+    return len(student.tail) > 0 and isinstance(student.tail[-1], Normalize)
+
+
+def refuse_narrow(teacher: PromptedEncoder, dimension: int) -> None:
+    """Refuse a teacher with fewer dimensions than the student."""
+    if teacher.dimension < dimension:
+        raise InputError(
+            f"the teacher {teacher.name} has {teacher.dimension} dimensions, the student {dimension}\n"
+            f"  give the student a dense layer to the teacher's (dense = {teacher.dimension} in [model])"
+        )

@@ -1,0 +1,54 @@
+"""Does a call take time in proportion to its input? Sizes are doubled, and the last time is compared with that of an eighth of the size."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from munjang.errors import MunjangError
+
+NOISE = 0.002
+"""Seconds that a call may take for its own; what takes less cannot be measured."""
+ALLOWED = 3.2
+"""Times n log n. Eight times the input may take 30 times as long (n² takes 64, n³ 512)."""
+SHORT, LONG = 0.06, 2.0
+"""Seconds up to which sizes are doubled."""
+
+
+def cpu_seconds(call: Callable[[], object], *, times: int) -> float:
+    """Return the least processor time of this process, all threads together, of some calls; a refusal is an answer too."""
+    found = []
+    for _ in range(times):
+        start = time.process_time()
+        try:
+            call()
+        except MunjangError:
+            pass
+        found.append(time.process_time() - start)
+    return min(found)
+
+
+def check_growth(name: str, prepare: Callable[[int], Callable[[], object]], *, limit: int, seconds: float = SHORT, start: int = 64) -> None:
+    """Fail where a call grows worse than n log n before its input's limit, or before it takes so many seconds."""
+    times: list[tuple[int, float]] = []
+    size = start
+    cpu_seconds(prepare(start), times=1)  # what is loaded at the first call does not count
+    while True:
+        call = prepare(size)
+        took = cpu_seconds(call, times=1)
+        times.append((size, min(took, cpu_seconds(call, times=2)) if took < seconds / 4 else took))
+        if times[-1][1] > seconds or size >= limit:
+            break
+        size = min(2 * size, limit)
+    if len(times) < 4:
+        assert times[-1][1] < 5 * max(seconds, LONG), f"{name}: {times}"
+        return
+    (small, before), (large, after) = times[-4], times[-1]
+    worst = ALLOWED * large / small * 1.18
+    if after > worst * max(before, NOISE):  # measured once, it may be the machine's fault
+        after = min(after, cpu_seconds(prepare(large), times=3))
+    if after > worst * max(before, NOISE):
+        growth = after / max(before, NOISE)
+        pytest.fail(f"{name}: {large / small:.0f} times the input took {growth:.0f} times as long, {after:.3f} s: {times}")

@@ -1,0 +1,174 @@
+"""Whatever runs: a job is stopped within a second, a signal ends the server in time, and a killed server leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.serve.conftest import LIMITS, Running, running
+from tests.serve.test_load import until
+
+from munjang import SentenceEncoder
+from munjang.library.library import Library
+from munjang.serve import upload_reader
+from munjang.serve.scratch import PREFIX, Scratch
+from munjang.serve.settings import ServerSettings
+from munjang.serve.upload_reader import ReadingFailed, ReadOrder, UploadReader
+
+ENDLESS = (sys.executable, "-c", "import re; re.match('(a*)*b', 'a' * 64)")
+"""One call in C that takes years and holds the interpreter's lock."""
+
+BUSY = 4.0
+"""Seconds that a busy machine may add."""
+
+
+def uploaded(server: Running, body: bytes, name: str = "a.txt") -> dict[str, Any]:
+    found: dict[str, Any] = server.call("POST", f"/api/libraries/made/upload?filename={name}", body).json
+    return found
+
+
+def job_state(server: Running, job: dict[str, Any]) -> str:
+    return str(server.get(f"/api/jobs/{job['id']}").json["state"])
+
+
+def stop_in_time(server: Running, job: dict[str, Any]) -> None:
+    start = time.monotonic()
+    server.call("DELETE", f"/api/jobs/{job['id']}")
+    until(lambda: job_state(server, job) == "stopped")
+    assert time.monotonic() - start < 1.0 + BUSY
+
+
+def test_an_endless_parse_and_those_that_wait_behind_it_are_stopped_within_a_second(
+    model: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(ServerSettings(data=tmp_path, analyser="bigrams", limits=LIMITS), model) as server:
+        with monkeypatch.context() as patched:
+            patched.setattr(upload_reader, "COMMAND", ENDLESS)
+            first = uploaded(server, b"the cat\n")
+            until(lambda: job_state(server, first) == "running")
+            waiting = uploaded(server, b"the dog\n")
+            stop_in_time(server, waiting)
+            stop_in_time(server, first)
+        last = uploaded(server, b"the sun\n")
+        until(lambda: job_state(server, last) == "done")
+        assert server.post("/api/libraries/made/search", {"query": "sun"}).json["hits"][0]["text"] == "the sun"
+
+
+def test_an_upload_is_stopped_while_words_are_found_and_keeps_what_is_on_disk(
+    model: SentenceEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from munjang.library import indexing
+
+    real = indexing.passage_words
+
+    def slowly(text: str, way: str) -> list[str]:
+        time.sleep(0.005)
+        return real(text, way)
+
+    monkeypatch.setattr(indexing, "passage_words", slowly)
+    with running(ServerSettings(data=tmp_path, analyser="bigrams", limits=LIMITS), model) as server:
+        job = uploaded(server, "".join(f"text {number}\n" for number in range(1_500)).encode())
+        until(lambda: server.get(f"/api/jobs/{job['id']}").json["done"] > 0)
+        stop_in_time(server, job)
+        kept = server.get(f"/api/jobs/{job['id']}").json["done"]
+        assert 0 < kept < 1_500
+        assert server.get("/api/libraries/made").json["documents"] == kept
+
+
+@pytest.mark.parametrize(
+    ("order", "message"),
+    [
+        ({"memory_bytes": 400 * 2**20}, "memory"),
+        ({"unpacked_bytes": 3}, "the file's texts have more than 3 characters, the limit"),
+        ({"cpu_seconds": 1}, "its reader ended with code -"),
+    ],
+    ids=["memory", "texts", "time"],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems bound processes differently")
+def test_a_file_that_takes_too_much_of_something_is_refused(tmp_path: Path, order: dict[str, int], message: str) -> None:
+    path = tmp_path / "large.jsonl"
+    nested = '{"text": "rain", "list": [' + "[]," * 10_000_000 + "[]]}\n"  # 30 MB that are 700 in memory
+    path.write_text('{"text": "rain"}\n' * ("unpacked_bytes" in order) + nested, encoding="utf-8")
+    with UploadReader(ReadOrder(str(path), **order)) as reader, pytest.raises(ReadingFailed, match=message):
+        reader.count()
+
+
+SERVER = """
+import ctypes, os, sys, time
+from dataclasses import replace
+from pathlib import Path
+from munjang import SentenceEncoder
+from munjang.limits import SERVE_LIMITS
+from munjang.serve.running import run
+from munjang.serve.service import Service
+from munjang.serve.settings import ServerSettings
+
+def endless(job):
+    os.write(1, b"running\\n")
+    time.sleep(float(sys.argv[3]))
+    ctypes.PyDLL(None).sleep(600)  # with the interpreter's lock
+
+limits = replace(SERVE_LIMITS, stop_seconds=3.0)
+settings = ServerSettings(port=0, data=Path(sys.argv[2]), analyser="bigrams", limits=limits)
+service = Service(settings, SentenceEncoder.load(sys.argv[1]), None)
+service.libraries.create("kept", model=service.encoder.name).add(["the cat"])
+service.jobs.start("endless", "", endless)
+run(service, ready=lambda address: os.write(1, f"{address}\\n".encode()))
+"""
+
+
+def start_endless(folder: Path, tmp_path: Path, seconds: float) -> subprocess.Popen[str]:
+    (tmp_path / "temporary").mkdir(exist_ok=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(folder), str(tmp_path / "data"), str(seconds)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
+        text=True,
+    )
+    assert process.stdout is not None
+    with process.stdout:  # the job prints too, in its own time: a pipe closed before that would end it
+        lines = [process.stdout.readline() for _ in range(2)]
+    assert sorted(line[:4] for line in lines) == ["http", "runn"], process.poll()
+    return process
+
+
+@pytest.mark.parametrize("seconds", [600, 2], ids=["a sleep", "the interpreter's lock"])
+def test_a_signal_ends_the_server_in_time_whatever_runs(
+    tiny_bert_folder: Path, model: SentenceEncoder, tmp_path: Path, seconds: float
+) -> None:
+    process = start_endless(tiny_bert_folder, tmp_path, seconds)
+    time.sleep(0.3)
+    start = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 1
+    assert time.monotonic() - start < 3.0 + BUSY
+    with Library.open(tmp_path / "data" / "kept.db", model, create=False) as library:
+        assert library.info().documents == 1
+        assert library.check() == []
+
+
+def test_the_next_server_clears_what_a_killed_one_left_and_nothing_else(tiny_bert_folder: Path, tmp_path: Path) -> None:
+    process = start_endless(tiny_bert_folder, tmp_path, 600)
+    temporary = tmp_path / "temporary"
+    [left] = temporary.glob(f"{PREFIX}*[!k]")
+    process.kill()
+    process.wait()
+    assert left.is_dir()
+    foreign = temporary / f"{PREFIX}foreign"
+    foreign.mkdir()
+    live = Scratch(temporary)
+    assert not left.exists()
+    (live.folder / "upload.txt").write_text("the cat", encoding="utf-8")
+    other = Scratch(temporary)
+    assert (live.folder / "upload.txt").exists()
+    assert foreign.exists()
+    for each in (live, other):
+        each.close()
+    assert [path.name for path in temporary.glob(f"{PREFIX}*")] == [foreign.name]
