@@ -121,7 +121,7 @@ class Batcher:
     ) -> WorkItem:
         """Queue texts for a coroutine, which awaits the ticket's future.
 
-        A thread is woken when the loop has gone through all that came in together, so that one batch takes it all.
+        A thread is woken when the loop has read all that came in together, so that one batch takes it all.
         """
         ticket = WorkItem([None] * len(contents), len(contents), loop, loop.create_future(), None)
         with self._lock:
@@ -129,7 +129,7 @@ class Batcher:
             self._enqueue(lane, ticket, contents, tokens, work)
             if self._bell is not loop:
                 self._bell = loop
-                loop.call_soon(self._ring)
+                loop.call_soon(self._ring, self._queue.texts_put)
         return ticket
 
     def submit_waiting(self, lane: Lane, contents: Sequence[Any], tokens: Sequence[int], *, work: RequestWork) -> WorkItem:
@@ -157,10 +157,15 @@ class Batcher:
         work.tokens += sum(tokens)
         work.tickets.add(ticket)
 
-    def _ring(self) -> None:
+    def _ring(self, texts_put: int) -> None:
+        """Wake a thread, unless more texts came in since the last turn of the loop and a batch has room for those that follow."""
         with self._lock:
-            self._bell = None
-            self._work.notify()
+            assert self._bell is not None
+            if self._queue.texts_put > texts_put and self.waiting_tokens < LIMITS.efficient_tokens:
+                self._bell.call_soon(self._ring, self._queue.texts_put)
+            else:
+                self._bell = None
+                self._work.notify()
 
     def _serve(self) -> None:
         """Be a compute thread."""
