@@ -3,8 +3,8 @@
 Clients take turns, and the requests of a client take turns among themselves: deficit round robin over tokens, with a quantum of one piece.
 Whoever has had more than its piece waits as many rounds as it takes to pay for it, so every text is reached after a bounded number of
 others, however many arrive behind it. A request that is larger than a piece is taken piece by piece, from its own texts alone; smaller
-ones share a batch, so that none of them is as slow as a large one. A batch holds texts of one lane, a piece texts of like length; both the
-oldest text of the request whose turn it is.
+ones share a batch, so that none of them is as slow as a large one. A batch holds texts of one lane, a piece texts of like length; both
+hold the oldest text of the request whose turn it is.
 """
 
 from __future__ import annotations
