@@ -30,7 +30,18 @@ ROOM = 4 * 2**30
 """Bytes that have to be free in it."""
 
 
-def pytest_configure() -> None:
+ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""For workers beside one another: threads that wait for a core of the other worker's cost more time than they save."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Prepare this process, and the workers that it starts."""
+    if config.getoption("numprocesses", None) or "PYTEST_XDIST_WORKER" in os.environ:
+        os.environ.update(ONE_CORE | {name: os.environ[name] for name in ONE_CORE if name in os.environ})
+    keep_files_in_memory()
+
+
+def keep_files_in_memory() -> None:
     """Keep temporary files in memory where there is room, unless TMPDIR says where.
 
     The longest tests (MUNJANG_TRUST=full) use the real disk.
