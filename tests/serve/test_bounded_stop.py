@@ -112,7 +112,7 @@ def test_an_upload_is_stopped_while_words_are_found_and_keeps_what_is_on_disk(
 def test_a_file_that_takes_too_much_of_something_is_refused(tmp_path: Path, order: dict[str, int], message: str) -> None:
     path = tmp_path / "large.jsonl"
     nested = '{"text": "rain", "list": [' + "[]," * 10_000_000 + "[]]}\n"  # 30 MB that are 700 in memory
-    path.write_text('{"text": "rain"}\n' * ("unpacked_bytes" in order) + nested, encoding="utf-8")
+    path.write_text('{"text": "rain"}\n' if "unpacked_bytes" in order else nested, encoding="utf-8")
     with UploadReader(ReadOrder(str(path), **order)) as reader, pytest.raises(ReadingFailed, match=message):
         reader.count()
 
