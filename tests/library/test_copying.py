@@ -98,7 +98,7 @@ def _no_connection(*_, **__):
 
 def test_a_snapshot_of_a_library_on_a_server_is_one_file(encoder, url, tmp_path):
     pytest.importorskip("psycopg", reason="the extra pgvector is not installed")
-    with Library.open(url, encoder, analyser="bigrams") as source:
+    with Library.open(f"{url}#copied", encoder, analyser="bigrams") as source:
         source.add([{"id": str(number), "text": f"rain {number}"} for number in range(5)])
         assert snapshot(source.store, tmp_path / "copy.db") == 5
     shutil.copyfile(tmp_path / "copy.db", tmp_path / "sent.db")  # alone, without what lies beside it

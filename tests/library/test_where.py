@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from munjang.errors import UsageError
-from munjang.library.where import AllOf, AnyOf, Compare, Contains, IsNull, Like, Not, OneOf, matches, parse_where
+from munjang.library.where import MAX_TERMS, AllOf, AnyOf, Compare, Contains, IsNull, Like, Not, OneOf, matches, parse_where
 from munjang.library.where_sqlite import add_functions, where_sql
 
 KEYS = st.sampled_from(["a", "b", 'q"uote', "back\\slash", "점", "a.b", "x'; DROP TABLE documents; --"])
@@ -54,6 +54,14 @@ def test_sqlite_and_python_agree_on_what_a_condition_means(documents, condition,
     [[found]] = documents.execute(f"SELECT {sql} FROM documents", values)
     assert found in (0, 1)
     assert bool(found) == matches(condition, metadata)
+
+
+@pytest.mark.parametrize(("word", "expected"), [("or", 1), ("and", 0)])
+def test_sqlite_takes_as_many_tests_as_a_filter_may_have(documents, word, expected):
+    documents.execute("DELETE FROM documents")
+    documents.execute("INSERT INTO documents VALUES (?)", (json.dumps({f"k{MAX_TERMS - 1}": 1}),))
+    sql, values = where_sql(parse_where(f" {word} ".join(f"k{number} = 1" for number in range(MAX_TERMS))))
+    assert documents.execute(f"SELECT {sql} FROM documents", values).fetchone() == (expected,)
 
 
 @pytest.mark.parametrize(

@@ -267,15 +267,25 @@ class Zeros:
         return (np.zeros((len(batch), 4), np.float32) for batch in batches)
 
 
-def test_a_million_texts_from_a_generator_take_bounded_memory(model):
+def peak_memory(model: SentenceEncoder, count: int) -> int:
+    """Return the most bytes that are held while so many texts come from a generator."""
     stub = SentenceEncoder(model.folder, model.tokenizer, Zeros(), name="stub", compute="float32", max_length=None)
     tracemalloc.start()
     try:
-        blocks = stub.encode_stream(f"rain {number % 5000}" for number in range(1_000_000))
-        assert sum(len(block) for block in blocks) == 1_000_000
-        assert tracemalloc.get_traced_memory()[1] < 64 * 2**20
+        blocks = stub.encode_stream(f"rain {number % 5000}" for number in range(count))
+        assert sum(len(block) for block in blocks) == count
+        return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def test_four_times_as_many_texts_from_a_generator_take_the_same_memory(model):
+    assert peak_memory(model, 80_000) < 1.2 * peak_memory(model, 20_000)
+
+
+@pytest.mark.slow
+def test_a_million_texts_from_a_generator_take_bounded_memory(model):
+    assert peak_memory(model, 1_000_000) < 64 * 2**20
 
 
 def test_token_vectors_of_a_cut_text_are_told(tiny_bert_folder) -> None:

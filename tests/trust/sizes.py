@@ -1,6 +1,6 @@
 """How much each promise is tried: in every run of the tests, in `./run slow`, and with MUNJANG_TRUST=full in the environment.
 
-short   in `./run test`; all together take a few minutes of one core
+short   in `./run test`; all together take about a minute of one core
 slow    in `./run slow`
 full    what the slow tests do with MUNJANG_TRUST=full; takes hours, one of them for memory
 """
@@ -24,16 +24,16 @@ class Size:
 
 
 SIZES = {
-    "kills of a library": Size(100, 2_000, 2_000),
-    "kills of a training": Size(10, 100, 100),
-    "kills of a bulk job": Size(20, 200, 200),
-    "kills of a model save": Size(25, 250, 250),
-    "kills of a graph cache": Size(25, 250, 250),
+    "kills of a library": Size(30, 2_000, 2_000),
+    "kills of a training": Size(3, 100, 100),
+    "kills of a bulk job": Size(6, 200, 200),
+    "kills of a model save": Size(8, 250, 250),
+    "kills of a graph cache": Size(8, 250, 250),
     "kills at one call after the other": Size(0, 100, 2_000),
-    "power cuts per writer": Size(60, 1_000, 5_000),
-    "damages per kind": Size(1_000, 20_000, 20_000),
-    "flips per part of a library": Size(60, 2_000, 20_000),
-    "seconds of mixed work": Size(10, 120, 3_600),
+    "power cuts per writer": Size(24, 1_000, 5_000),
+    "damages per kind": Size(150, 20_000, 20_000),
+    "flips per part of a library": Size(10, 2_000, 20_000),
+    "seconds of mixed work": Size(5, 120, 3_600),
 }
 
 

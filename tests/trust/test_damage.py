@@ -120,10 +120,13 @@ def deep_library(tmp_path_factory) -> Path:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits memory as Linux does")
-@LENGTHS
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize(
+    ("part", "length"), [("every part", "short"), *(pytest.param(part, "slow", marks=pytest.mark.slow) for part in PARTS)]
+)
 def test_a_flipped_bit_in_any_part_of_a_library_is_refused_or_harmless(deep_library, tmp_path, part, length, figures):
-    reports = open_damaged(f"library/{part}", deep_library, tmp_path / "scratch", sized("flips per part of a library", length))
+    parts = PARTS if part == "every part" else (part,)
+    count = len(parts) * sized("flips per part of a library", length)
+    reports = open_damaged(f"library/{','.join(parts)}", deep_library, tmp_path / "scratch", count)
     bad = [report for report in reports if report["is"] not in {"same", "refused"}]
     counts = Counter(report["is"] for report in reports)
     figures(

@@ -54,7 +54,15 @@ def where_sql(condition: Condition | None) -> Bound:
 
 def _joined(word: str, conditions: tuple[Condition, ...]) -> Bound:
     parts = [where_sql(each) for each in conditions]
-    return f"({word.join(sql for sql, _ in parts)})", [value for _, values in parts for value in values]
+    return _balance(word, [sql for sql, _ in parts]), [value for _, values in parts for value in values]
+
+
+def _balance(word: str, expressions: list[str]) -> str:
+    """Join expressions in halves of halves: SQLite refuses a tree deeper than 1,000, and a chain is as deep as it is long."""
+    if len(expressions) <= 2:
+        return f"({word.join(expressions)})"
+    half = len(expressions) // 2
+    return f"({_balance(word, expressions[:half])}{word}{_balance(word, expressions[half:])})"
 
 
 def _value_of(key: str) -> Bound:
