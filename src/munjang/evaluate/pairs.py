@@ -47,10 +47,10 @@ def evaluate_pairs(encoder: Encoder, pairs: Sequence[LabelledPair], *, resamples
     check_encoder(encoder)
     labels = make_binary_labels(pairs)
     a, b = encode_sides(encoder, [pair.a for pair in pairs], [pair.b for pair in pairs])
-    return score_pairs(a, b, labels, resamples=resamples, seed=seed)
+    return score_pair_vectors(a, b, labels, resamples=resamples, seed=seed)
 
 
-def score_pairs(vectors_a: Vectors, vectors_b: Vectors, labels: ArrayLike, *, resamples: int = 1_000, seed: int = 0) -> PairsResult:
+def score_pair_vectors(vectors_a: Vectors, vectors_b: Vectors, labels: ArrayLike, *, resamples: int = 1_000, seed: int = 0) -> PairsResult:
     """Return the scores of vectors already made. resamples=0 leaves the intervals out."""
     gold = check_binary(labels)
     check_same_length(vectors_a, gold, names=("vectors", "labels"))

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from munjang.engine.cross import PairIds
-from munjang.models.cross_encoder import CrossEncoder, ScoreKind, fit_pair
+from munjang.models.cross_encoder import CrossEncoder, fit_pair
+from munjang.models.pair_scores import ScoreKind, activate_logits
 from munjang.serve.call import Call
 from munjang.serve.errors import Refusal
 from munjang.text.batching import plan_batches
@@ -50,7 +51,7 @@ async def predicted(call: Call, groups: Sequence[Sequence[str]], *, raw: bool) -
     model = call.reranker
     logits_NL, cut = await call.service.in_thread(call.errand, lambda: _logits(model, groups), texts=len(groups))
     call.note(texts=len(groups), truncated=cut)
-    rows = (logits_NL if raw else _shares(logits_NL)).tolist()
+    rows = (logits_NL if raw else activate_logits(logits_NL, "sigmoid" if len(model.labels) == 1 else "softmax")).tolist()
     labelled = [[{"label": label, "score": value} for label, value in zip(model.labels, row, strict=True)] for row in rows]
     return [sorted(row, key=lambda each: -each["score"]) for row in labelled]
 
@@ -75,13 +76,3 @@ def _logits(model: CrossEncoder, groups: Sequence[Sequence[str]]) -> tuple[Vecto
     for batch, rows in zip(batches, model.engine.logits_of_batches([[ids[n] for n in batch] for batch in batches]), strict=True):
         logits_NL[batch] = rows
     return logits_NL, cut
-
-
-def _shares(logits_NL: Vectors) -> Vectors:
-    """Turn logits into probabilities: of one label by itself, of several among themselves."""
-    if logits_NL.shape[1] == 1:
-        half: Vectors = 0.5 * (1 + np.tanh(0.5 * logits_NL))
-        return half
-    raised = np.exp(logits_NL - logits_NL.max(axis=1, keepdims=True))
-    shares: Vectors = raised / raised.sum(axis=1, keepdims=True)
-    return shares
