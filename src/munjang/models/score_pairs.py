@@ -74,10 +74,6 @@ def stream_scores(
 ) -> Iterator[PairScores]:
     """Yield the scores of `block` pairs at a time, in order, holding no more than that; never warns. No pairs give one empty block."""
     check_pair_model(model)
-    if score is not None and isinstance(model, SentenceEncoder | PromptedEncoder):
-        raise UsageError(
-            f"score is {quote(score)}, and a sentence encoder gives cosines\n  leave it out, or give a cross-encoder or a pair classifier"
-        )
     waiting = pairs if isinstance(pairs, Iterator) else iter(validate_pairs(pairs))
     group, seen = list(islice(waiting, block)), 0
     while group or seen == 0:
@@ -94,6 +90,10 @@ def score_block(pairs: Sequence[tuple[str, str]], model: PairModel, *, score: Sc
         # several logits without an activation mean classes that exclude each other
         plain = len(model.labels) > 1 and model.engine.head.activation == "identity"
         return model.predict_with_report(pairs, score=score or ("softmax" if plain else "model"))
+    if score is not None:
+        raise UsageError(
+            f"score is {quote(score)}, and a sentence encoder gives cosines\n  leave it out, or give a cross-encoder or a pair classifier"
+        )
     if not pairs:
         return PairScores(np.zeros(0, np.float32), [])
     encoder, prompt = (model.model, model.prompt) if isinstance(model, PromptedEncoder) else (model, None)
