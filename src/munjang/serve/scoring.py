@@ -9,6 +9,7 @@ import numpy as np
 
 from munjang.engine.cross import PairIds
 from munjang.models.cross_encoder import CrossEncoder, fit_pair
+from munjang.models.pair_classifier import PairClassifier
 from munjang.models.pair_scores import ScoreKind, activate_logits
 from munjang.serve.call import Call
 from munjang.serve.errors import Refusal
@@ -48,7 +49,7 @@ async def scored_pairs(call: Call, pairs: Sequence[tuple[str, str]], *, score: S
 
 async def predicted(call: Call, groups: Sequence[Sequence[str]], *, raw: bool) -> list[list[dict[str, Any]]]:
     """Return the labels of each text or pair with their scores, best first."""
-    model = call.reranker
+    model = call.service.find_labeller()
     logits_NL, cut = await call.service.in_thread(call.errand, lambda: _logits(model, groups), texts=len(groups))
     call.note(texts=len(groups), truncated=cut)
     rows = (logits_NL if raw else activate_logits(logits_NL, "sigmoid" if len(model.labels) == 1 else "softmax")).tolist()
@@ -56,8 +57,14 @@ async def predicted(call: Call, groups: Sequence[Sequence[str]], *, raw: bool) -
     return [sorted(row, key=lambda each: -each["score"]) for row in labelled]
 
 
-def _logits(model: CrossEncoder, groups: Sequence[Sequence[str]]) -> tuple[Vectors, list[int]]:
+def _logits(model: CrossEncoder | PairClassifier, groups: Sequence[Sequence[str]]) -> tuple[Vectors, list[int]]:
     """Return the logits of texts and pairs, and which of them were cut; a text alone is read as one text, not as half a pair."""
+    if isinstance(model, PairClassifier):
+        alone = next((number for number, group in enumerate(groups) if len(group) != 2), None)
+        if alone is not None:
+            raise Refusal(422, f"inputs: entry {alone} is one text; {model.name} labels pairs\n  send [[text, text], …]", field="inputs")
+        found = model.predict_with_report([(a, b) for a, b in groups], score="logits")
+        return found.scores, found.cut
     plain = [model.tokenizer.encode_plain(group) for group in groups]
     ids: list[PairIds] = []
     cut = []
