@@ -18,7 +18,10 @@ _NAMES = {
     "munjang.models.sentence_encoder": ("SentenceEncoder",),
     "munjang.models.batch_encoder": ("Encoded", "TokenVectors"),
     "munjang.models.prompted_encoder": ("PromptedEncoder",),
-    "munjang.models.cross_encoder": ("CrossEncoder", "PairScores", "RankedText", "Ranking"),
+    "munjang.models.cross_encoder": ("CrossEncoder", "RankedText", "Ranking"),
+    "munjang.models.pair_classifier": ("PairClassifier",),
+    "munjang.models.pair_scores": ("LabelScorer", "PairScores"),
+    "munjang.models.score_pairs": ("score_pairs",),
     "munjang.models.long_text": ("TruncationWarning",),
     "munjang.models.export": ("ExportReport", "export_onnx"),
     "munjang.library.library": ("Library",),
@@ -104,13 +107,16 @@ if TYPE_CHECKING:
     from munjang.models.batch_encoder import Encoded as Encoded
     from munjang.models.batch_encoder import TokenVectors as TokenVectors
     from munjang.models.cross_encoder import CrossEncoder as CrossEncoder
-    from munjang.models.cross_encoder import PairScores as PairScores
     from munjang.models.cross_encoder import RankedText as RankedText
     from munjang.models.cross_encoder import Ranking as Ranking
     from munjang.models.export import ExportReport as ExportReport
     from munjang.models.export import export_onnx as export_onnx
     from munjang.models.long_text import TruncationWarning as TruncationWarning
+    from munjang.models.pair_classifier import PairClassifier as PairClassifier
+    from munjang.models.pair_scores import LabelScorer as LabelScorer
+    from munjang.models.pair_scores import PairScores as PairScores
     from munjang.models.prompted_encoder import PromptedEncoder as PromptedEncoder
+    from munjang.models.score_pairs import score_pairs as score_pairs
     from munjang.models.sentence_encoder import SentenceEncoder as SentenceEncoder
     from munjang.types import Encoder as Encoder
     from munjang.types import Scorer as Scorer

@@ -7,7 +7,7 @@ import pytest
 
 from munjang.data.rows import LabelledPair
 from munjang.errors import InputError
-from munjang.evaluate.pairs import evaluate_pairs, score_pairs
+from munjang.evaluate.pairs import evaluate_pairs, score_pair_vectors
 
 
 def test_every_number_equals_sentence_transformers(minilm, sentences):
@@ -16,7 +16,7 @@ def test_every_number_equals_sentence_transformers(minilm, sentences):
     a, b = sentences, [sentences[(i * 5 + 1) % 64] for i in range(64)]
     labels = [int(len(set(x.split()) & set(y.split())) > 4) for x, y in zip(a, b, strict=True)]
     theirs = BinaryClassificationEvaluator(a, b, labels, similarity_fn_names=["cosine", "dot", "euclidean", "manhattan"])(minilm)
-    ours = score_pairs(minilm.encode(a), minilm.encode(b), labels, resamples=0)
+    ours = score_pair_vectors(minilm.encode(a), minilm.encode(b), labels, resamples=0)
     for name, value in ours.scores.items():
         metric, _, what = name.partition("_")
         sign = -1 if "threshold" in what and metric in ("euclidean", "manhattan") else 1

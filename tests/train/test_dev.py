@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from munjang.errors import InputError
-from munjang.evaluate.pairs import score_pairs
+from munjang.evaluate.pairs import score_pair_vectors
 from munjang.evaluate.sts import score_sts
 from munjang.evaluate.translation import score_translation
 from munjang.evaluate.triplets import score_triplets
@@ -61,7 +61,7 @@ def test_a_file_gives_the_number_of_its_kind(kind: str, tiny_bert_folder: Path, 
         expected = "spearman_cosine", score_sts(a, b, scores, resamples=0, worst=0).scores["spearman_cosine"]
     elif kind == "labelled":
         given = source(tmp_path, "sentence1\tsentence2\tlabel", list(zip(A, B, LABELS, strict=True)))
-        expected = "cosine_ap", score_pairs(a, b, LABELS, resamples=0).scores["cosine_ap"]
+        expected = "cosine_ap", score_pair_vectors(a, b, LABELS, resamples=0).scores["cosine_ap"]
     elif kind == "triplets":
         given = source(tmp_path, "anchor\tpositive\tnegative", ROWS)
         expected = "cosine_accuracy", score_triplets(a, b, c, resamples=0).scores["cosine_accuracy"]

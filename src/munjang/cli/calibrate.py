@@ -1,4 +1,4 @@
-"""`munjang calibrate`: labelled pairs and a model → what its cosine means on them: a probability, and the best threshold."""
+"""`munjang calibrate`: labelled pairs and a model → what its score means on them: a probability, and the best threshold."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from munjang.cli.data_options import (
     FileArgument,
     LabelOption,
     LayoutOption,
+    PositiveOption,
     ScaleOption,
     SkipBadOption,
     SplitOption,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from munjang.data.read import AnyDataset
     from munjang.evaluate.calibrate import CalibrationReport
     from munjang.evaluate.inputs import FloatArray, IntArray
-    from munjang.types import Encoder
+    from munjang.evaluate.pair_scores import PairJudge
 
 STEPS = 9
 """Rows of the table from score to probability."""
@@ -58,6 +59,7 @@ def calibrate(
     column: ColumnOption = None,
     scale: ScaleOption = None,
     label: LabelOption = None,
+    positive: PositiveOption = None,
     split: SplitOption = "test",
     skip_bad: SkipBadOption = False,
     compute: ComputeOption = "float32",
@@ -66,28 +68,30 @@ def calibrate(
 ) -> None:
     """Find out what a score means on your own labelled pairs.
 
-    Fits a curve from cosine to probability and finds the threshold with the best F1.
+    Fits a curve from score to probability and finds the threshold with the best F1. The score is a sentence encoder's cosine, a
+    cross-encoder's score, or the probability of one label of a classifier of pairs.
     Errors are measured on held-out folds. -o writes the curve as JSON.
     """
-    from munjang.cli.load_model import load_encoder
+    from munjang.cli.load_model import load_judge
     from munjang.data.read import read_any
     from munjang.evaluate import calibrate as library
+    from munjang.evaluate.pair_scores import is_scorer
 
     check_output(output)
     with located(file, split=split) as path:
         data = read_any(path, read_options(layout=layout, columns=column, scale=scale, labels=label, skip_bad=skip_bad))
     tell(data)
     labels = same_labels(data, same_at)
-    encoder = load_encoder(model, compute=compute)
-    scores = pair_cosines(encoder, data)
+    judge = load_judge(model, compute=compute, positive=positive)
+    scores = score_rows(judge, data)
     report = library.calibrate(scores, labels, method=method)
-    of_model = {"model": encoder.name, "fingerprint": encoder.fingerprint}
+    of_model = {"model": judge.name, "fingerprint": judge.fingerprint}
     if output is not None:
         _write(output, {**report.calibration.to_json(), **of_model})
     if as_json:
         emit({**report.to_json(), **of_model, **facts_of(data)})
     else:
-        _print(report, scores, output)
+        _print(report, scores, output, "score" if is_scorer(judge) else "cosine")
 
 
 def same_labels(data: AnyDataset, same_at: float | None) -> IntArray:
@@ -113,14 +117,12 @@ def same_labels(data: AnyDataset, same_at: float | None) -> IntArray:
     return make_binary_labels(labelled)
 
 
-def pair_cosines(encoder: Encoder, data: AnyDataset) -> FloatArray:
-    """Return the cosine of each pair."""
+def score_rows(judge: PairJudge, data: AnyDataset) -> FloatArray:
+    """Return the cosine, or the score, of each pair."""
     from munjang.data.rows import LabelledPair, ScoredPair
-    from munjang.evaluate.correlation import pair_similarities
-    from munjang.evaluate.sts import encode_sides
+    from munjang.evaluate.pair_scores import measure_pairs
 
-    rows = [row for row in data.rows if isinstance(row, LabelledPair | ScoredPair)]
-    return pair_similarities(*encode_sides(encoder, [row.a for row in rows], [row.b for row in rows]))
+    return measure_pairs(judge, [row for row in data.rows if isinstance(row, LabelledPair | ScoredPair)])  # type: ignore[arg-type]
 
 
 def _write(output: Path, curve: dict[str, Any]) -> None:
@@ -129,15 +131,15 @@ def _write(output: Path, curve: dict[str, Any]) -> None:
     atomic_write(output, json.dumps(curve, indent=1, allow_nan=False) + "\n")
 
 
-def _print(report: CalibrationReport, scores: FloatArray, output: Path | None) -> None:
+def _print(report: CalibrationReport, scores: FloatArray, output: Path | None, name: str) -> None:
     import numpy as np
 
     steps = np.linspace(float(scores.min()), float(scores.max()), STEPS)
     rows = [(f"{x:.2f}", f"{p:.2f}") for x, p in zip(steps, report.calibration.probability(steps), strict=True)]
-    print_table(("cosine", "probability of the same"), rows, right=("cosine", "probability of the same"))
+    print_table((name, "probability of the same"), rows, right=(name, "probability of the same"))
     facts = [
         ("pairs", f"{report.n:,}, of which {report.positives:,} the same"),
-        ("call it the same", f"from cosine {report.calibration.threshold:.3f} (best F1)"),
+        ("call it the same", f"from {name} {report.calibration.threshold:.3f} (best F1)"),
         ("F1 x 100", f"{hundred(report.f1)} on held-out folds"),
         ("calibration error x 100", f"{hundred(report.ece)} on held-out folds (0: probabilities come true)"),
         ("Brier x 100", f"{hundred(report.brier)} on held-out folds (0: certain and right)"),

@@ -36,6 +36,7 @@ GROUPS = {
     "Analyse": (
         CommandEntry("pairs", "munjang.cli.pairs", "Find texts that mean nearly the same."),
         CommandEntry("match", "munjang.cli.match", "Match each text of one file to its counterpart in another."),
+        CommandEntry("score", "munjang.cli.score", "Score or label the pairs of a file, with any model."),
         CommandEntry("keywords", "munjang.cli.keywords", "Extract the key phrases of each text."),
         CommandEntry("cluster", "munjang.cli.cluster", "Cluster texts and label the clusters with key phrases."),
         CommandEntry("topics", "munjang.cli.topics", "Find the topics of a collection, and query a saved topic model."),

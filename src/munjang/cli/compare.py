@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -12,6 +13,7 @@ from munjang.cli.data_options import (
     FileArgument,
     LabelOption,
     LayoutOption,
+    PositiveOption,
     ScaleOption,
     SkipBadOption,
     SplitOption,
@@ -27,11 +29,14 @@ from munjang.errors import InputError, UsageError, quote
 from munjang.wording import count
 
 if TYPE_CHECKING:
+    from munjang.cli.load_model import ProgressScorer
     from munjang.data.read import AnyDataset
     from munjang.data.rows import LabelledPair, ScoredPair
     from munjang.evaluate.compare import Against, Comparison
     from munjang.models.prompted_encoder import PromptedEncoder
     from munjang.types import Compute
+
+    Judge: TypeAlias = PromptedEncoder | ProgressScorer
 
 app = new_app()
 
@@ -46,12 +51,16 @@ def compare(
     b: Annotated[str, typer.Argument(metavar="MODEL", help="A second model's name or folder.")],
     file: FileArgument,
     metric: Annotated[
-        str | None, typer.Option(help="spearman (default) or pearson for scored pairs; ndcg@10 (default), mrr@10, … for retrieval.")
+        str | None,
+        typer.Option(
+            help="spearman (default) or pearson for scored pairs; ap for same/different; accuracy for classes; ndcg@10, … for retrieval."
+        ),
     ] = None,
     layout: LayoutOption = None,
     column: ColumnOption = None,
     scale: ScaleOption = None,
     label: LabelOption = None,
+    positive: PositiveOption = None,
     split: SplitOption = "test",
     skip_bad: SkipBadOption = False,
     resamples: Annotated[int | None, typer.Option(min=1, help="Bootstrap resamples; 10,000, or 1,000 for same/different pairs.")] = None,
@@ -61,12 +70,13 @@ def compare(
 ) -> None:
     """Compare two models on a data set, with a significance test.
 
-    Both are scored on the same resampled rows. Reads scored pairs, same/different pairs and retrieval sets.
+    Both are scored on the same resampled rows. Reads scored pairs, same/different pairs and retrieval sets. On pairs either model may be a
+    sentence encoder (its cosine), a cross-encoder or a classifier of pairs; two classifiers are compared on classes, such as those of NLI.
     """
-    from munjang.cli.load_model import load_encoder
     from munjang.data.read import read_any
 
     check_output(output)
+    models: tuple[Judge, Judge]
     if _is_corpus(file):
         models, found, facts = _on_corpus((a, b), Path(file), metric=metric or "ndcg@10", split=split, resamples=resamples, compute=compute)
     else:
@@ -74,25 +84,51 @@ def compare(
             data = read_any(path, read_options(layout=layout, columns=column, scale=scale, labels=label, skip_bad=skip_bad))
         tell(data)
         _check(data, metric)
-        models = load_encoder(a, compute=compute), load_encoder(b, compute=compute)
-        found, facts = _on_rows(models, data, metric, resamples), facts_of(data)
+        models, found = _on_rows((a, b), data, metric, resamples, compute=compute, positive=positive)
+        facts = facts_of(data)
     names = _names(models, (a, b))
     deliver({**found.to_json(), "model_a": names[0], "model_b": names[1], **facts}, output=output, as_json=as_json)
     if not as_json:
         _print(found, names)
 
 
-def _on_rows(models: tuple[PromptedEncoder, PromptedEncoder], data: AnyDataset, metric: str | None, resamples: int | None) -> Comparison:
+def _on_rows(
+    names: tuple[str, str], data: AnyDataset, metric: str | None, resamples: int | None, *, compute: Compute, positive: str | None
+) -> tuple[tuple[Judge, Judge], Comparison]:
+    from munjang.cli.load_model import load_judge
     from munjang.data.rows import LabelledPair, ScoredPair
     from munjang.evaluate.bootstrap import RESAMPLES
-    from munjang.evaluate.compare import compare_pairs, compare_sts
+    from munjang.evaluate.compare import compare_nli, compare_pairs, compare_sts
 
-    scored: list[ScoredPair] = [row for row in data.rows if isinstance(row, ScoredPair)]
-    if scored:
-        against: Against = "pearson" if metric == "pearson" else "spearman"
-        return compare_sts(*models, scored, against=against, resamples=resamples or RESAMPLES)
     labelled: list[LabelledPair] = [row for row in data.rows if isinstance(row, LabelledPair)]
-    return compare_pairs(*models, labelled, resamples=resamples or 1_000)
+    if labelled and _wants_accuracy(labelled, metric):
+        first, second = (_load_classifier(name, compute=compute) for name in names)
+        labels = first.model.labels, second.model.labels
+        return (first, second), compare_nli(first, second, labelled, labels=labels, resamples=resamples or RESAMPLES)
+    one, other = (load_judge(name, compute=compute, positive=positive) for name in names)
+    if labelled:
+        return (one, other), compare_pairs(one, other, labelled, resamples=resamples or 1_000)
+    scored: list[ScoredPair] = [row for row in data.rows if isinstance(row, ScoredPair)]
+    against: Against = "pearson" if metric == "pearson" else "spearman"
+    return (one, other), compare_sts(one, other, scored, against=against, resamples=resamples or RESAMPLES)
+
+
+def _wants_accuracy(rows: Sequence[LabelledPair], metric: str | None) -> bool:
+    """Whether classes are compared: asked for, or since the labels are not those of same and different."""
+    from munjang.data.rows import DIFFERENT, SAME
+
+    return metric == "accuracy" or (metric is None and any(row.label not in (SAME, DIFFERENT) for row in rows))
+
+
+def _load_classifier(name: str, *, compute: Compute) -> ProgressScorer:
+    from munjang.cli.load_model import load_scorer
+
+    scorer = load_scorer(name, compute=compute)
+    if scorer is None or len(scorer.model.labels) < 2:
+        raise UsageError(
+            f"{quote(name)} gives one score per pair and no labels, and these pairs have classes\n  give a classifier of pairs"
+        )
+    return scorer
 
 
 def _check(data: AnyDataset, metric: str | None) -> None:
@@ -100,16 +136,16 @@ def _check(data: AnyDataset, metric: str | None) -> None:
     from munjang.data.rows import LabelledPair, ScoredPair
     from munjang.evaluate.pairs import make_binary_labels
 
-    known = {ScoredPair: (None, "spearman", "pearson"), LabelledPair: (None, "ap")}
+    known = {ScoredPair: (None, "spearman", "pearson"), LabelledPair: (None, "ap", "accuracy")}
     if not data.rows:
         raise InputError(f"{data.source}: no rows, expected some to compare on")
     allowed = known.get(type(data.rows[0]))
     if allowed is None:
-        raise InputError(f"{data.source}: read as {data.layout}, expected scored pairs, same/different pairs or a retrieval folder")
+        raise InputError(f"{data.source}: read as {data.layout}, expected scored pairs, labelled pairs or a retrieval folder")
     if metric not in allowed:
         raise UsageError(f"--metric {quote(str(metric), 30)}, expected {' or '.join(name for name in allowed if name)} for this file")
     labelled = [row for row in data.rows if isinstance(row, LabelledPair)]
-    if labelled:
+    if labelled and not _wants_accuracy(labelled, metric):
         make_binary_labels(labelled)
 
 
@@ -139,7 +175,7 @@ def _is_corpus(file: str) -> bool:
     return file != "-" and get_file_kind(path) == "json" and read_first_bytes(path, 64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
 
 
-def _names(models: tuple[PromptedEncoder, PromptedEncoder], given: tuple[str, str]) -> tuple[str, str]:
+def _names(models: tuple[Judge, Judge], given: tuple[str, str]) -> tuple[str, str]:
     """The models' names, or what the caller wrote where two folders have one name."""
     first, second = (model.name for model in models)
     return (first, second) if first != second else given

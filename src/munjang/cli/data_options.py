@@ -51,6 +51,10 @@ SplitOption: TypeAlias = Annotated[str, typer.Option("--split", help="Which part
 SkipBadOption: TypeAlias = Annotated[bool, typer.Option("--skip-bad", help="Skip and count broken rows.")]
 ResamplesOption: TypeAlias = Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples for the intervals; 0 omits them.")]
 
+PositiveOption: TypeAlias = Annotated[
+    str | None, typer.Option("--positive", metavar="LABEL", help="The model's label that means the same, if it has several labels.")
+]
+
 MEANINGS = {"same": "1", "1": "1", "different": "0", "0": "0"}
 SHOWN_MESSAGES = 5
 SUFFIXES = ("csv", "tsv", "txt", "json", "jsonl", "ndjson", "parquet")

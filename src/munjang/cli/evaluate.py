@@ -16,6 +16,7 @@ from munjang.cli.data_options import (
     FileArgument,
     LabelOption,
     LayoutOption,
+    PositiveOption,
     ResamplesOption,
     ScaleOption,
     SkipBadOption,
@@ -108,6 +109,7 @@ def pairs(
     layout: LayoutOption = None,
     column: ColumnOption = None,
     label: LabelOption = None,
+    positive: PositiveOption = None,
     split: SplitOption = "test",
     skip_bad: SkipBadOption = False,
     resamples: ResamplesOption = 1_000,
@@ -117,10 +119,11 @@ def pairs(
 ) -> None:
     """Separate pairs with the same meaning from others.
 
-    Reports accuracy, F1, average precision and the best threshold.
+    Reports accuracy, F1, average precision and the best threshold: of a sentence encoder by its similarities, of a cross-encoder by its
+    score, of a classifier of pairs by the probability of one label.
     The threshold is chosen on the same rows, which flatters it; `munjang calibrate` measures it on held-out rows.
     """
-    from munjang.cli.load_model import load_encoder
+    from munjang.cli.load_model import load_judge
     from munjang.data.read import read_labelled_pairs
     from munjang.evaluate.pairs import evaluate_pairs, make_binary_labels
 
@@ -129,9 +132,9 @@ def pairs(
         data = read_labelled_pairs(path, read_options(layout=layout, columns=column, labels=label, skip_bad=skip_bad))
     tell(data)
     make_binary_labels(data.rows)  # refuses other labels before the model works
-    encoder = load_encoder(model, compute=compute)
-    found = evaluate_pairs(encoder, data.rows, resamples=resamples)
-    deliver({**found.to_json(), "model": encoder.name, **facts_of(data)}, output=output, as_json=as_json)
+    judge = load_judge(model, compute=compute, positive=positive)
+    found = evaluate_pairs(judge, data.rows, resamples=resamples)
+    deliver({**found.to_json(), "model": judge.name, **facts_of(data)}, output=output, as_json=as_json)
     if not as_json:
         print_pairs(found)
 

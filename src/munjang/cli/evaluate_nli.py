@@ -1,4 +1,4 @@
-"""`munjang evaluate nli`: labelled pairs, and a cross-encoder or a file of predicted labels → accuracy and the confusion table."""
+"""`munjang evaluate nli`: labelled pairs, and a classifier of pairs or a file of predicted labels → accuracy and the confusion table."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from munjang.errors import InputError, UsageError
 from munjang.wording import count
 
 NEEDS_CLASSIFIER = (
-    "a sentence encoder gives vectors, not labels: nli needs a cross-encoder with a label for each class (--model)\n"
-    '  train one with kind = "cross" in a recipe (munjang train), or score labels predicted elsewhere with --predictions FILE'
+    "a sentence encoder gives vectors, not labels: nli needs a cross-encoder or a pair classifier with a label for each class (--model)\n"
+    '  train one with kind = "cross" or keep_head = true in a recipe (munjang train), or score labels predicted elsewhere with '
+    "--predictions FILE"
 )
 
 
@@ -43,7 +44,9 @@ def add_to(app: typer.Typer) -> None:
 def nli(
     file: FileArgument,
     predictions: Annotated[str | None, typer.Option(help="Labels predicted elsewhere, one per line, in the file's order.")] = None,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="A cross-encoder's name or folder.")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="The name or folder of a cross-encoder, or the folder of a pair classifier.")
+    ] = None,
     labels: Annotated[
         str | None, typer.Option(metavar="A,B,C", help="The model's labels in order, if its folder does not name them.")
     ] = None,
@@ -58,7 +61,7 @@ def nli(
 ) -> None:
     """Score predicted inference labels.
 
-    Reports accuracy, macro F1 and the confusion matrix. A cross-encoder predicts them, or a file holds them.
+    Reports accuracy, macro F1 and the confusion matrix. A cross-encoder or a pair classifier predicts them, or a file holds them.
     Rows without a gold label ("-") are left out and have no line in the predictions.
     """
     from munjang.cli.load_model import load_scorer

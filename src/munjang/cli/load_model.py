@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from munjang.cli.options import chosen_pooling
+from munjang.errors import UsageError, quote
 from munjang.types import Compute, Vectors
 
 if TYPE_CHECKING:
     from munjang.models.cross_encoder import CrossEncoder
+    from munjang.models.pair_classifier import PairClassifier
     from munjang.models.prompted_encoder import PromptedEncoder
     from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.types import Pooling
@@ -19,36 +21,77 @@ SHOWN_PAIRS = 1_000
 """Fewer pairs than this are scored too soon for a progress bar."""
 
 
-class ProgressScorer:
-    """A Scorer over a loaded cross-encoder."""
+SAME_LABELS = ("1", "same", "duplicate", "paraphrase", "equivalent")
+"""Names of a label that mean the same without being told."""
 
-    def __init__(self, model: CrossEncoder) -> None:
-        self.model = model
+
+class ProgressScorer:
+    """A Scorer over a loaded cross-encoder or pair classifier, or over one of its labels."""
+
+    def __init__(self, model: CrossEncoder | PairClassifier, label: str | None = None) -> None:
+        self.model, self.label = model, label
 
     @property
     def name(self) -> str:
         """The model's name."""
         return self.model.name
 
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the scores would."""
+        return self.model.fingerprint if self.label is None else self.model.for_label(self.label).fingerprint
+
     def predict(self, pairs: Sequence[tuple[str, str]], /) -> Vectors:
-        """Return one score, or one row of label scores, per pair."""
-        return self.model.predict(pairs, progress=len(pairs) >= SHOWN_PAIRS)
+        """Return one score, or one row of label scores, per pair; of one label its probability."""
+        shown = len(pairs) >= SHOWN_PAIRS
+        if self.label is None:
+            return self.model.predict(pairs, progress=shown)
+        return self.model.for_label(self.label).predict(pairs, progress=shown)
+
+    def for_same(self, positive: str | None) -> ProgressScorer:
+        """Return what scores how likely two texts are the same; of several labels, the probability of `positive`, or of an obvious one."""
+        labels = self.model.labels
+        if len(labels) == 1:
+            if positive is not None:
+                raise UsageError(f"--positive {quote(positive, 30)}: {self.name} gives one score and has no labels to choose from")
+            return self
+        obvious = ("LABEL_1",) if labels == ("LABEL_0", "LABEL_1") else SAME_LABELS
+        chosen = positive or next((label for label in labels if label.lower() in obvious or label in obvious), None)
+        if chosen is None:
+            raise UsageError(
+                f"{self.name} has the labels {', '.join(labels[:10])}, and none says by its name that two texts are the same\n"
+                "  name the one that does with --positive"
+            )
+        return ProgressScorer(self.model, self.model.for_label(chosen).label)
 
 
 def load_scorer(name: str | None, *, compute: Compute = "float32") -> ProgressScorer | None:
-    """Load a model if it is a cross-encoder; None where it is an encoder of sentences."""
+    """Load a model if it is a cross-encoder or a pair classifier; None where it is an encoder of sentences."""
     import warnings
 
-    from munjang.engine.folder import read_folder
+    from munjang.engine.folder import PAIR_CLASSIFIER_FILE, read_folder
     from munjang.models.cross_encoder import CrossEncoder
+    from munjang.models.pair_classifier import PairClassifier
     from munjang.models.registry import resolve
 
     path = resolve(name).path
+    if (path / PAIR_CLASSIFIER_FILE).is_file():
+        return ProgressScorer(PairClassifier.load(path, compute=compute))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # which pooling a plain folder means is asked when it is loaded
         if read_folder(path).kind != "cross":
             return None
     return ProgressScorer(CrossEncoder.load(name if name is not None else path, compute=compute))
+
+
+def load_judge(name: str | None, *, compute: Compute = "float32", positive: str | None = None) -> PromptedEncoder | ProgressScorer:
+    """Load any model as what gives a pair one score: a cosine, a score, or the probability of the label that means the same."""
+    scorer = load_scorer(name, compute=compute)
+    if scorer is not None:
+        return scorer.for_same(positive)
+    if positive is not None:
+        raise UsageError(f"--positive {quote(positive, 30)}: a sentence encoder gives cosines and has no labels")
+    return load_encoder(name, compute=compute)
 
 
 def load_model(

@@ -92,14 +92,14 @@ def match(
 
 def _calibrated(labelled: str, encoder: Encoder, same_at: float | None) -> float:
     """Return the threshold that tells the labelled pairs apart best, and say how well it does."""
-    from munjang.cli.calibrate import pair_cosines, same_labels
+    from munjang.cli.calibrate import same_labels, score_rows
     from munjang.cli.data_options import located, read_options
     from munjang.data.read import read_any
     from munjang.evaluate.calibrate import calibrate
 
     with located(labelled, split="test") as path:
         data = read_any(path, read_options())
-    report = calibrate(pair_cosines(encoder, data), same_labels(data, same_at))
+    report = calibrate(score_rows(encoder, data), same_labels(data, same_at))
     threshold = report.calibration.threshold
     note(f"threshold {threshold:.3f}, from {count(report.n, 'labelled pair')}; F1 {report.f1:.3f} on held-out folds")
     return threshold

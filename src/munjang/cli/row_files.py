@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -72,12 +72,7 @@ def beside(rows: Sequence[TextRow], said: Sequence[Mapping[str, Any]]) -> list[d
     >>> beside([TextRow(1, None, "a", {"text": "a", "topic": "x"})], [{"topic": 7}])
     [{'text': 'a', 'topic': 'x', 'topic_2': 7}]
     """
-    taken = {name for row in rows for name in row.values}
-    names: dict[str, str] = {}
-    for name in dict.fromkeys(name for each in said for name in each):
-        numbered = (f"{name}_{number}" for number in count(2))
-        names[name] = name if name not in taken else next(free for free in numbered if free not in taken)
-        taken.add(names[name])
+    names = free_names(list(dict.fromkeys(name for each in said for name in each)), {name for row in rows for name in row.values})
     return [{**row.values, **{names[name]: value for name, value in each.items()}} for row, each in zip(rows, said, strict=True)]
 
 
@@ -98,6 +93,53 @@ def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
         atomic_write(path, "".join(" ".join(str(row["text"]).splitlines()) + "\n" for row in rows))
     else:
         atomic_write(path, _table(rows, "," if suffix == ".csv" else "\t"))
+
+
+def stream_rows(path: Path, names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows of any number as they come, as CSV, TSV or JSON Lines by the name; the file appears whole or not at all.
+
+    `names` are the columns of a table; a tab or line break inside a text is a space in TSV, whose quotation marks are ordinary characters.
+    """
+    from munjang.atomic import atomic_file
+
+    suffix = path.suffix.lower()
+    with atomic_file(path) as handle:
+        # a lone surrogate becomes a visible escape, which in JSON is the character itself
+        stream = io.TextIOWrapper(handle, encoding="utf-8", errors="backslashreplace", newline="")
+        try:
+            if suffix == ".jsonl":
+                stream.writelines(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows)
+            elif suffix == ".tsv":
+                stream.write("\t".join(map(_one_cell, names)) + "\n")
+                stream.writelines("\t".join(_one_cell(row.get(name)) for name in names) + "\n" for row in rows)
+            else:
+                table = csv.writer(stream, lineterminator="\n")
+                table.writerow(names)
+                table.writerows([_cell(row.get(name)) for name in names] for row in rows)
+        finally:
+            stream.detach()
+
+
+def free_names(names: Sequence[str], taken: Iterable[str]) -> dict[str, str]:
+    """Return for each name the one to use; a name that is taken already gets a number, so that nothing is lost.
+
+    >>> free_names(["label", "score"], ["score", "score_2"])
+    {'label': 'label', 'score': 'score_3'}
+    """
+    used, chosen = set(taken), {}
+    for name in names:
+        numbered = (f"{name}_{number}" for number in count(2))
+        chosen[name] = name if name not in used else next(free for free in numbered if free not in used)
+        used.add(chosen[name])
+    return chosen
+
+
+_BREAKS = str.maketrans("\t\r\n", "   ")
+
+
+def _one_cell(value: Any) -> str:
+    cell = _cell(value)
+    return "" if cell is None else str(cell).translate(_BREAKS)
 
 
 def _table(rows: Sequence[Mapping[str, Any]], delimiter: str) -> str:

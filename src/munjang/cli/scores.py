@@ -92,12 +92,16 @@ def print_sts(found: StsResult, scale: Scale) -> None:
 
 
 def print_pairs(found: PairsResult) -> None:
-    """Print a row of numbers for each similarity, and the intervals of cosine."""
+    """Print a row of numbers for each similarity, or for the score, and the intervals of the first."""
     shares = ("accuracy", "f1", "precision", "recall", "ap", "mcc")
-    metrics = [name.removesuffix("_ap") for name in found.scores if name.endswith("_ap")]
+    prefixes = [name.removesuffix("ap") for name in found.scores if name == "ap" or name.endswith("_ap")]
     rows = [
-        (metric, *(hundred(found.scores[f"{metric}_{share}"]) for share in shares), f"{found.scores[f'{metric}_f1_threshold']:.3f}")
-        for metric in metrics
+        (
+            prefix.removesuffix("_") or "score",
+            *(hundred(found.scores[f"{prefix}{share}"]) for share in shares),
+            f"{found.scores[f'{prefix}f1_threshold']:.3f}",
+        )
+        for prefix in prefixes
     ]
     names = ("x 100", "accuracy", "F1", "precision", "recall", "AP", "MCC", "F1 threshold")
     print_table(names, rows, right=names[1:])

@@ -16,6 +16,7 @@ from munjang.types import Compute
 
 if TYPE_CHECKING:
     from munjang.models.cross_encoder import CrossEncoder
+    from munjang.models.pair_classifier import PairClassifier
     from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.serve.settings import ServerSettings
 
@@ -37,6 +38,9 @@ def serve(
     rerank_model: Annotated[
         list[str] | None,
         typer.Option("--reranker", help="A cross-encoder's name or folder; may be repeated. Default: the default one, if any."),
+    ] = None,
+    pair_classifier: Annotated[
+        list[str] | None, typer.Option(help="The folder of a pair classifier for /predict and /api/score; may be repeated.")
     ] = None,
     library: Annotated[list[str] | None, typer.Option("--library", "-l", help="A library to search; may be repeated.")] = None,
     host: Annotated[str, typer.Option(help="The address to listen on; other machines need a key.")] = "127.0.0.1",
@@ -84,16 +88,30 @@ def serve(
     )
     encoder, *more = _encoders(libraries, model or [], compute)
     rerankers = _rerankers(rerank_model or [], encoder.compute)
+    classifiers = _pair_classifiers(pair_classifier or [], encoder.compute)
 
     from munjang.serve.running import run
     from munjang.serve.service import Service
 
     reranker = rerankers[0] if rerankers else None
-    service = Service(settings, encoder, reranker, libraries=libraries, more_models=more, more_rerankers=rerankers[1:])
+    service = Service(
+        settings,
+        encoder,
+        reranker,
+        libraries=libraries,
+        more_models=more,
+        more_rerankers=rerankers[1:],
+        pair_classifiers=classifiers,
+    )
     for reason in service.libraries.skipped:
         note(f"not served: {reason}")
     names = [each.name for each in (encoder, *more)]
-    facts = {"model": encoder.name, "models": names, "rerank_model": reranker.name if reranker else None}
+    facts = {
+        "model": encoder.name,
+        "models": names,
+        "rerank_model": reranker.name if reranker else None,
+        "pair_classifiers": [each.name for each in classifiers],
+    }
     if check:
         emit({**facts, "libraries": [name for name, _ in service.libraries]})
         service.close()
@@ -173,6 +191,12 @@ def _encoders(libraries: tuple[str, ...], models: list[str], compute: Compute | 
         own = [each for each in made if each[1].model == resolved] or (made if len(models) == 1 else [])
         found.append(load_for(*own[0], name, compute) if own else load_for("", None, name, compute))
     return found
+
+
+def _pair_classifiers(names: list[str], compute: Compute) -> list[PairClassifier]:
+    from munjang.models.pair_classifier import PairClassifier
+
+    return [PairClassifier.load(name, compute=compute) for name in names]
 
 
 def _rerankers(names: list[str], compute: Compute) -> list[CrossEncoder]:

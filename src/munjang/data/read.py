@@ -208,7 +208,7 @@ def _read(
     bad: BadLines | None = BadLines(keep=1_000_000) if options.skip_bad else None
     rows: list[Row] = []
     skipped: list[str] = []
-    for where, values in _read_records(path, layout, bad):
+    for where, values in read_records(path, layout, bad):
         try:
             row = make(Cells(values, layout.columns, where))
         except InputError as error:
@@ -223,8 +223,8 @@ def _read(
     return Dataset(tuple(rows), Path(path).name, layout.name, detected, skipped=(*skipped, *(bad.first if bad else ())))
 
 
-def _read_records(path: str | Path, layout: DatasetLayout, bad: BadLines | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every row with its place and its values by column name, or by "0", "1", … where there is no header."""
+def read_records(path: str | Path, layout: DatasetLayout, bad: BadLines | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield every row with its place and its values by column name, or by "0", "1", … where there is no header."""
     shape = peek(path).shape
     if shape in ("json", "jsonl", "parquet"):
         for row in read_rows(path, bad=bad):

@@ -80,6 +80,15 @@ def recognise(path: str | Path, kind: Kind | None = None) -> tuple[DatasetLayout
     return plain, f"plain file with a header: {', '.join(f'{role} = {quote(str(column), 30)}' for role, column in plain.columns.items())}"
 
 
+def recognise_pairs(path: str | Path) -> tuple[DatasetLayout, str]:
+    """Return the layout of a file of pairs, whatever else its rows hold, and how it was told."""
+    seen = peek(path)
+    for layout in LAYOUTS:
+        if {"a", "b"} <= set(layout.columns) and _fits(layout, seen):
+            return layout, f"{layout.name}: {_describe(layout, seen)}"
+    return recognise(path, "pairs")
+
+
 def get_layout(name: str) -> DatasetLayout:
     """Return a layout by its name, or name the nearest one."""
     if name in BY_NAME:

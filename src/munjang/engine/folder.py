@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -31,13 +32,26 @@ COUNTED_NAMES = (
     "special_tokens_map.json",
 )
 BLOCK = 1 << 20
+PAIR_CLASSIFIER = "pair_classifier"
+"""The folder inside a sentence encoder's that holds a head kept from its training; no part of the encoder."""
+PAIR_CLASSIFIER_FILE = "pair_classifier.json"
 
 
 def fingerprint(folder: ModelFolder, *, settings: str = "") -> str:
     """Return 32 hexadecimal digits; `settings` is whatever else decides a vector (compute type, longest text …)."""
+    return _hash_files(folder.path, _list_hashed_files(folder.path), settings)
+
+
+def fingerprint_encoder(folder: ModelFolder) -> str:
+    """Return 32 hexadecimal digits that change whenever the model itself does; folders beside it, such as `training`, do not count."""
+    files = (file for file in _list_hashed_files(folder.path) if file.parent == folder.path or file.parent.name[:1].isdigit())
+    return _hash_files(folder.path, files, "")
+
+
+def _hash_files(root: Path, files: Iterable[Path], settings: str) -> str:
     digest = hashlib.sha256(settings.encode())
-    for file in _list_hashed_files(folder.path):
-        digest.update(str(file.relative_to(folder.path)).encode() + b"\0")
+    for file in files:
+        digest.update(str(file.relative_to(root)).encode() + b"\0")
         with file.open("rb") as handle:
             while block := handle.read(BLOCK):
                 digest.update(block)
@@ -45,7 +59,7 @@ def fingerprint(folder: ModelFolder, *, settings: str = "") -> str:
 
 
 def _list_hashed_files(path: Path) -> list[Path]:
-    files = (file for depth in ("*", "*/*") for file in path.glob(depth) if file.is_file())
+    files = (file for depth in ("*", "*/*") for file in path.glob(depth) if file.is_file() and file.parent.name != PAIR_CLASSIFIER)
     return sorted(file for file in files if file.suffix in COUNTED_SUFFIXES or file.name in COUNTED_NAMES)
 
 
@@ -147,6 +161,11 @@ def _check_order(file: Path, modules: list[Module]) -> None:
 
 
 def _read_plain(path: Path, pooling: Pooling | None) -> ModelFolder:
+    if (path / PAIR_CLASSIFIER_FILE).is_file():
+        raise FolderError(
+            f"{path}: holds a pair classifier, which labels pairs by the vectors of the sentence encoder in the folder above\n"
+            "  use it with `munjang score` or PairClassifier.load; give the folder above for sentence vectors"
+        )
     if not (path / "config.json").is_file():
         raise FolderError(f"{path}: neither {MODULES_FILE} nor config.json found; this is not a model folder")
     config = read_object(path / "config.json")

@@ -1,7 +1,7 @@
 """Two systems on one set → their scores, the difference, its interval, and how likely it is by chance (paired bootstrap).
 
-Comes in: two Encoders and data, or two lists of scores for the same rows. Both systems see the same resampled rows, so that hard rows
-count for both.
+Comes in: two Encoders or Scorers and data, or two lists of scores for the same rows. Both systems see the same resampled rows, so that
+hard rows count for both.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from munjang.evaluate.bootstrap import (
     to_jsonable,
 )
 from munjang.evaluate.classification import average_precision
-from munjang.evaluate.correlation import pair_similarities
 from munjang.evaluate.inputs import FloatArray, check_binary, check_rows, refuse_flat_gold
+from munjang.evaluate.nli import mark_right
+from munjang.evaluate.pair_scores import PairJudge, check_judge, is_scorer, measure_pairs
 from munjang.evaluate.pairs import make_binary_labels
 from munjang.evaluate.retrieval import score_queries, search_task
-from munjang.evaluate.sts import encode_sides
-from munjang.types import Encoder, check_encoder
+from munjang.types import Encoder, Scorer, check_encoder
 from munjang.wording import brief_repr
 
 Against: TypeAlias = Literal["spearman", "pearson", "ap"]
@@ -77,26 +77,44 @@ def compare_scores(
 
 
 def compare_sts(
-    a: Encoder, b: Encoder, pairs: Sequence[ScoredPair], *, against: Against = "spearman", resamples: int = RESAMPLES, seed: int = 0
+    a: PairJudge, b: PairJudge, pairs: Sequence[ScoredPair], *, against: Against = "spearman", resamples: int = RESAMPLES, seed: int = 0
 ) -> Comparison:
-    """Return two encoders compared on an STS set, by cosine."""
+    """Return two models compared on an STS set: encoders by cosine, cross-encoders by their score."""
     pairs = check_rows(pairs, ScoredPair, name="pairs")
-    _check(a, b)
+    check_judge(a, "a")
+    check_judge(b, "b")
     gold = [pair.score for pair in pairs]
     refuse_flat_gold(gold)
-    cosines = [_measure_cosines(encoder, pairs) for encoder in (a, b)]
-    made = compare_scores(cosines[0], cosines[1], gold, against=against, resamples=resamples, seed=seed)
-    return Comparison(f"{against}_cosine", made.n, made.a, made.b, made.difference, made.ci95, made.p)
+    scores_a, scores_b = (measure_pairs(model, pairs) for model in (a, b))
+    made = compare_scores(scores_a, scores_b, gold, against=against, resamples=resamples, seed=seed)
+    metric = against if is_scorer(a) or is_scorer(b) else f"{against}_cosine"
+    return Comparison(metric, made.n, made.a, made.b, made.difference, made.ci95, made.p)
 
 
-def compare_pairs(a: Encoder, b: Encoder, pairs: Sequence[LabelledPair], *, resamples: int = 1_000, seed: int = 0) -> Comparison:
-    """Return two encoders compared at telling same from different, by average precision of cosine."""
+def compare_pairs(a: PairJudge, b: PairJudge, pairs: Sequence[LabelledPair], *, resamples: int = 1_000, seed: int = 0) -> Comparison:
+    """Return two models compared at telling same from different, by average precision of cosine or score."""
     pairs = check_rows(pairs, LabelledPair, name="pairs")
-    _check(a, b)
+    check_judge(a, "a")
+    check_judge(b, "b")
     gold = make_binary_labels(pairs)
-    cosines = [_measure_cosines(encoder, pairs) for encoder in (a, b)]
-    made = paired_bootstrap(cosines[0], cosines[1], _average_precision_with(gold), resamples=resamples, seed=seed)
-    return _make_comparison("cosine_ap", made)
+    scores_a, scores_b = (measure_pairs(model, pairs) for model in (a, b))
+    made = paired_bootstrap(scores_a, scores_b, _average_precision_with(gold), resamples=resamples, seed=seed)
+    return _make_comparison("ap" if is_scorer(a) or is_scorer(b) else "cosine_ap", made)
+
+
+def compare_nli(
+    a: Scorer,
+    b: Scorer,
+    pairs: Sequence[LabelledPair],
+    *,
+    labels: tuple[Sequence[str], Sequence[str]],
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Comparison:
+    """Return two classifiers of pairs compared by accuracy; `labels` names the outputs of each in order."""
+    pairs = check_rows(pairs, LabelledPair, name="pairs")
+    right = [mark_right(scorer, pairs, labels=names) for scorer, names in zip((a, b), labels, strict=True)]
+    return _make_comparison("accuracy", paired_bootstrap(right[0], right[1], resample_mean, resamples=resamples, seed=seed))
 
 
 def compare_retrieval(
@@ -127,11 +145,6 @@ def compare_retrieval(
 def _check(a: Encoder, b: Encoder) -> None:
     check_encoder(a, "a")
     check_encoder(b, "b")
-
-
-def _measure_cosines(encoder: Encoder, pairs: Sequence[ScoredPair] | Sequence[LabelledPair]) -> FloatArray:
-    left, right = encode_sides(encoder, [pair.a for pair in pairs], [pair.b for pair in pairs])
-    return pair_similarities(left, right)
 
 
 def _average_precision_with(gold: ArrayLike) -> Statistic:

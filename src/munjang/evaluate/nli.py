@@ -40,16 +40,27 @@ class NliResult:
 def evaluate_nli(
     scorer: Scorer, pairs: Sequence[LabelledPair], *, labels: Sequence[str], resamples: int = RESAMPLES, seed: int = 0
 ) -> NliResult:
-    """Return a cross-encoder's scores; `labels` names its outputs in order."""
+    """Return the scores of a cross-encoder or pair classifier; `labels` names its outputs in order."""
     pairs = check_rows(pairs, LabelledPair, name="pairs")
+    predicted = predict_labels(scorer, pairs, labels=labels)
+    return score_nli(predicted, [pair.label for pair in pairs], resamples=resamples, seed=seed)
+
+
+def predict_labels(scorer: Scorer, pairs: Sequence[LabelledPair], *, labels: Sequence[str]) -> list[str]:
+    """Return the label that a model gives each pair; gold labels that it does not have are refused by file and line."""
     check_scorer(scorer)
     if not pairs:
         raise InputError("no pairs to evaluate")
     unknown = next((pair for pair in pairs if pair.label not in labels), None)
     if unknown is not None:
         raise InputError(f"{unknown.where or 'pairs'}: the label {quote(unknown.label)} is none of the model's: {', '.join(labels)}")
-    logits = scorer.predict([(pair.a, pair.b) for pair in pairs])
-    return score_nli(choose_labels(logits, labels), [pair.label for pair in pairs], resamples=resamples, seed=seed)
+    return choose_labels(scorer.predict([(pair.a, pair.b) for pair in pairs]), labels)
+
+
+def mark_right(scorer: Scorer, pairs: Sequence[LabelledPair], *, labels: Sequence[str]) -> list[float]:
+    """Return 1 for each pair whose label a model predicts, 0 for the others."""
+    predicted = predict_labels(scorer, pairs, labels=labels)
+    return [float(label == pair.label) for label, pair in zip(predicted, pairs, strict=True)]
 
 
 def score_nli(predicted: Sequence[str], gold: Sequence[str], *, resamples: int = RESAMPLES, seed: int = 0) -> NliResult:

@@ -1,8 +1,9 @@
 """Same or different: labelled pairs → accuracy, F1, average precision, Matthews correlation and thresholds, for four similarities.
 
-Names are those of sentence-transformers' BinaryClassificationEvaluator (`cosine_ap`, `cosine_f1_threshold`, …). Thresholds are on
-similarities, so that for Euclidean and Manhattan they are negative distances. The best threshold is chosen on the data it is scored on,
-as everywhere in the field: an optimistic number; `calibrate` measures it on held-out folds.
+Names are those of sentence-transformers' BinaryClassificationEvaluator (`cosine_ap`, `cosine_f1_threshold`, …); a model that scores pairs
+itself has one of each (`ap`, `f1_threshold`, …). Thresholds are on similarities, so that for Euclidean and Manhattan they are negative
+distances. The best threshold is chosen on the data it is scored on, as everywhere in the field: an optimistic number; `calibrate` measures
+it on held-out folds.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from munjang.errors import InputError, quote
 from munjang.evaluate.bootstrap import Interval, bootstrap_interval, resample_mean, resample_rows, to_jsonable
 from munjang.evaluate.classification import average_precision, best_accuracy, best_f1, matthews
 from munjang.evaluate.correlation import pair_similarities
-from munjang.evaluate.inputs import FloatArray, IntArray, check_binary, check_rows, check_same_length
+from munjang.evaluate.inputs import FloatArray, IntArray, check_binary, check_numbers, check_rows, check_same_length
+from munjang.evaluate.pair_scores import PairJudge, as_encoder, check_judge, is_scorer, measure_pairs
 from munjang.evaluate.sts import METRICS, encode_sides
-from munjang.types import Encoder, Vectors, check_encoder
+from munjang.types import Vectors
 from munjang.wording import brief_repr
 
 
@@ -34,23 +36,26 @@ class PairsResult:
     positives: int
     scores: dict[str, float]
     ci95: dict[str, Interval]
-    cosines: FloatArray = field(repr=False, compare=False)
+    similarities: FloatArray = field(repr=False, compare=False)
+    """The cosine, or the score, of each pair."""
 
     def to_json(self) -> dict[str, Any]:
         """Return n, positives, every number by name, and ci95."""
         return dict(to_jsonable({"n": self.n, "positives": self.positives, **self.scores, "ci95": self.ci95}))
 
 
-def evaluate_pairs(encoder: Encoder, pairs: Sequence[LabelledPair], *, resamples: int = 1_000, seed: int = 0) -> PairsResult:
-    """Return an encoder's scores on pairs labelled "1" (same) and "0" (different)."""
+def evaluate_pairs(model: PairJudge, pairs: Sequence[LabelledPair], *, resamples: int = 1_000, seed: int = 0) -> PairsResult:
+    """Return the scores of an encoder, or of a Scorer with one score, on pairs labelled "1" (same) and "0" (different)."""
     pairs = check_rows(pairs, LabelledPair, name="pairs")
-    check_encoder(encoder)
+    check_judge(model)
     labels = make_binary_labels(pairs)
-    a, b = encode_sides(encoder, [pair.a for pair in pairs], [pair.b for pair in pairs])
-    return score_pairs(a, b, labels, resamples=resamples, seed=seed)
+    if is_scorer(model):
+        return score_pair_scores(measure_pairs(model, pairs), labels, resamples=resamples, seed=seed)
+    a, b = encode_sides(as_encoder(model), [pair.a for pair in pairs], [pair.b for pair in pairs])
+    return score_pair_vectors(a, b, labels, resamples=resamples, seed=seed)
 
 
-def score_pairs(vectors_a: Vectors, vectors_b: Vectors, labels: ArrayLike, *, resamples: int = 1_000, seed: int = 0) -> PairsResult:
+def score_pair_vectors(vectors_a: Vectors, vectors_b: Vectors, labels: ArrayLike, *, resamples: int = 1_000, seed: int = 0) -> PairsResult:
     """Return the scores of vectors already made. resamples=0 leaves the intervals out."""
     gold = check_binary(labels)
     check_same_length(vectors_a, gold, names=("vectors", "labels"))
@@ -61,6 +66,15 @@ def score_pairs(vectors_a: Vectors, vectors_b: Vectors, labels: ArrayLike, *, re
     cosines = pair_similarities(vectors_a, vectors_b)
     ci95 = _make_intervals(cosines, gold, scores["cosine_accuracy_threshold"], resamples, seed) if resamples else {}
     return PairsResult(int(gold.size), int(gold.sum()), scores, ci95, cosines)
+
+
+def score_pair_scores(scores: ArrayLike, labels: ArrayLike, *, resamples: int = 1_000, seed: int = 0) -> PairsResult:
+    """Return the scores of one list of scores, higher meaning more likely the same. resamples=0 leaves the intervals out."""
+    given, gold = check_numbers(scores, name="scores"), check_binary(labels)
+    check_same_length(given, gold, names=("scores", "labels"))
+    found = score_binary(given, gold)
+    ci95 = _make_intervals(given, gold, found["accuracy_threshold"], resamples, seed, prefix="") if resamples else {}
+    return PairsResult(int(gold.size), int(gold.sum()), found, ci95, given)
 
 
 def score_binary(scores: ArrayLike, labels: ArrayLike) -> dict[str, float]:
@@ -91,11 +105,13 @@ def make_binary_labels(pairs: Sequence[LabelledPair]) -> IntArray:
     return np.asarray([int(pair.label == SAME) for pair in pairs], dtype=np.int64)
 
 
-def _make_intervals(scores: FloatArray, gold: IntArray, threshold: float, resamples: int, seed: int) -> dict[str, Interval]:
+def _make_intervals(
+    scores: FloatArray, gold: IntArray, threshold: float, resamples: int, seed: int, *, prefix: str = "cosine_"
+) -> dict[str, Interval]:
     """Accuracy with its threshold held still; average precision anew on each resample."""
     right = ((scores >= threshold) == gold).astype(np.float64)
     precision = resample_rows(lambda rows: average_precision(scores[rows], gold[rows]), gold.size)
     return {
-        "cosine_accuracy": bootstrap_interval(resample_mean(right), gold.size, resamples=resamples, seed=seed),
-        "cosine_ap": bootstrap_interval(precision, gold.size, resamples=resamples, seed=seed),
+        f"{prefix}accuracy": bootstrap_interval(resample_mean(right), gold.size, resamples=resamples, seed=seed),
+        f"{prefix}ap": bootstrap_interval(precision, gold.size, resamples=resamples, seed=seed),
     }

@@ -13,17 +13,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
 from munjang.engine.cross import CrossEngine, PairIds
 from munjang.engine.folder import ModelFolder, fingerprint, read_folder
-from munjang.engine.modules import Activation, TransformerModule
+from munjang.engine.modules import TransformerModule
 from munjang.errors import UsageError
 from munjang.limits import LIMITS
 from munjang.models.batch_encoder import check_compute, check_vocabulary
 from munjang.models.long_text import TruncationWarning
+from munjang.models.pair_scores import LabelScorer, PairScores, ScoreKind, activate_logits, choose_activation, make_label_scorer
 from munjang.models.progress import Advance, progress_bar
 from munjang.models.registry import resolve_reranker
 from munjang.models.save import save_cross_folder
@@ -34,21 +34,8 @@ from munjang.text.validate_texts import validate_pairs, validate_text, validate_
 from munjang.types import Compute, Vectors
 from munjang.wording import brief_repr, count, name_facts, plural, quote_place
 
-ScoreKind = Literal["model", "logits", "sigmoid", "softmax"]
-"""What a score is: the model's own activation, the raw logit, or one of two activations by name."""
-
 FEWEST_DOCUMENT_TOKENS = 8
 """A query is only cut so far that this much of a document can be read."""
-
-
-@brief_repr
-@dataclass(frozen=True)
-class PairScores:
-    """Scores, and which pairs did not fit."""
-
-    scores: Vectors
-    cut: list[int]
-    """Indices of the pairs whose second text lost its end (or whose first text alone was too long)."""
 
 
 @brief_repr
@@ -151,8 +138,8 @@ class CrossEncoder:
                 ids, too_long = self._ids(block)
                 cut += [start + number for number in too_long]
                 self._fill(logits[start : start + len(block)], ids, advance)
-        scores = _activate(logits, self._activation(score))
-        return PairScores(scores[:, 0] if len(self.labels) == 1 else scores, cut)
+        scores = activate_logits(logits, choose_activation(score, self.engine.head.activation))
+        return PairScores(scores[:, 0], cut) if len(self.labels) == 1 else PairScores(scores, cut, self.labels)
 
     @explain_other_names(RANK)
     def rank(
@@ -185,6 +172,10 @@ class CrossEncoder:
         ranked += [RankedText(number, float("nan"), texts[number]) for number in range(len(scores), len(texts))]
         return Ranking(ranked[:k], len(scores), cut)
 
+    def for_label(self, label: str, /, *, score: ScoreKind = "softmax") -> LabelScorer:
+        """Return this model as a Scorer of one of its labels, such as "entailment"; its score is the label's probability."""
+        return make_label_scorer(self, label, score=score)
+
     def save(self, path: str | Path) -> None:
         """Write a folder that Munjang and sentence-transformers' CrossEncoder load with equal scores."""
         save_cross_folder(self.folder, self.tokenizer, Path(path), max_length=self.max_length, activation=self.engine.head.activation)
@@ -192,13 +183,6 @@ class CrossEncoder:
     def _warn_of_cut(self, cut: int, seen: int, *, in_python: str) -> None:
         fact = f"{cut:,} of {count(seen, 'pair')} {plural(cut, 'is')} longer than {self.max_length} tokens; not read to the end"
         warnings.warn(TruncationWarning(fact, in_python=in_python), stacklevel=3)
-
-    def _activation(self, score: ScoreKind) -> Activation | Literal["softmax"]:
-        if score == "model":
-            return self.engine.head.activation
-        if score not in ("logits", "sigmoid", "softmax"):
-            raise UsageError(f"score={score!r} is unknown; expected 'model', 'logits', 'sigmoid' or 'softmax'")
-        return "identity" if score == "logits" else score
 
     def _ids(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[PairIds], list[int]]:
         unique = list(dict.fromkeys(text for pair in pairs for text in pair))
@@ -227,20 +211,3 @@ def _steps(count: int, deadline: float | None) -> Iterator[range]:
     """Yield all documents at once, or a few at a time when there is a deadline to look at."""
     step = count if deadline is None else 16
     return (range(start, min(start + step, count)) for start in range(0, count, max(step, 1)))
-
-
-def _activate(logits: Vectors, activation: Activation | Literal["softmax"]) -> Vectors:
-    if activation == "identity":
-        return logits
-    if activation == "sigmoid":
-        half: Vectors = 0.5 * (1 + np.tanh(0.5 * logits))
-        return half
-    if activation == "softmax":
-        raised = np.exp(logits - logits.max(axis=1, keepdims=True))
-        shares: Vectors = raised / raised.sum(axis=1, keepdims=True)
-        return shares
-    if activation == "tanh":
-        return np.tanh(logits)
-    if activation == "relu":
-        return np.maximum(logits, 0)
-    raise UsageError(f"the activation {activation!r} is not one for scores")

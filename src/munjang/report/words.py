@@ -207,6 +207,10 @@ class Word(Enum):
         "{count:,} words of the data added to the vocabulary: {first}",
         "데이터의 낱말 {count:,}개를 어휘에 더했습니다: {first}",
     )
+    CLASSIFIER_KEPT = (
+        "the classifier is kept in the folder {folder}, for `munjang score`",
+        "분류기를 {folder} 폴더에 남깁니다(`munjang score`에서 사용)",
+    )
     HEAD_KEPT = ("the head of the cross-encoder is kept", "크로스 인코더의 헤드를 그대로 씁니다")
     HEAD_NEW = (
         "the folder's labels are {old}, the data's are {new}: the head is new",

@@ -1,4 +1,4 @@
-"""Munjang's own routes for a few sentences: how alike they are, and what the model sees in them."""
+"""Munjang's own routes for a few sentences: how alike they are, how pairs score, and what the model sees in them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from dataclasses import asdict
 from typing import Any
 
 from munjang.models.inspect import Inspection, TokenComparison, compare_tokens, inspect_text
+from munjang.models.score_pairs import score_block, score_pairs
 from munjang.serve.call import Call, Operation, Reply
 from munjang.serve.errors import Refusal
 from munjang.serve.inputs import check_texts, cosines, vectors_of
-from munjang.serve.schemas.sentences import InspectOut, InspectRequest, SimilarityOut, SimilarityRequest
+from munjang.serve.schemas.base import options_in
+from munjang.serve.schemas.sentences import InspectOut, InspectRequest, ScoreOut, ScoreRequest, SimilarityOut, SimilarityRequest
+from munjang.wording import count
 
 
 async def similarity(call: Call, body: SimilarityRequest) -> Reply:
@@ -24,6 +27,21 @@ async def similarity(call: Call, body: SimilarityRequest) -> Reply:
     together = await vectors_of(call, body.a, field="a")
     others = together if body.b is None else await vectors_of(call, body.b, field="b")
     return Reply({"scores": cosines(together, others), "truncated": call.seen.truncated}, headers=call.truncation_headers())
+
+
+async def score(call: Call, body: ScoreRequest) -> Reply:
+    """Score or label pairs with any served model."""
+    check_texts(call, body.pairs, field="pairs")
+    wrong = next((number for number, pair in enumerate(body.pairs) if len(pair) != 2), None)
+    if wrong is not None:
+        raise Refusal(422, f"pairs: entry {wrong} has {count(len(body.pairs[wrong]), 'text')}, expected two", field="pairs")
+    model, pairs = call.service.find_pair_model(body.model), [(a, b) for a, b in body.pairs]
+    options = options_in(body, score_pairs)
+    found = await call.service.in_thread(call.errand, lambda: score_block(pairs, model, **options), texts=len(pairs))
+    call.note(texts=len(pairs), truncated=found.cut)
+    predicted = found.predicted if found.labels else []
+    answer = {"model": model.name, "labels": found.labels, "scores": found.scores, "predicted": predicted, "truncated": found.cut}
+    return Reply(answer, headers=call.truncation_headers())
 
 
 async def inspect(call: Call, body: InspectRequest) -> Reply:
@@ -79,5 +97,6 @@ OPERATIONS = (
         SimilarityOut,
         computes=True,
     ),
+    Operation("POST", "/api/score", "munjang", "Score or label pairs.", score, ScoreRequest, ScoreOut, computes=True),
     Operation("POST", "/api/inspect", "munjang", "What the model sees in a text.", inspect, InspectRequest, InspectOut, computes=True),
 )

@@ -15,6 +15,7 @@ import numpy as np
 from munjang.engine.cross import CrossEngine, PairIds
 from munjang.engine.open import Engine
 from munjang.models.cross_encoder import CrossEncoder
+from munjang.models.pair_classifier import PairClassifier
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.serve.batcher import Batcher, Lane, Rows
 from munjang.serve.work_item import REQUEST_WORK, RequestWork, WorkItem
@@ -114,6 +115,12 @@ def batched_cross_encoder(model: CrossEncoder, batcher: Batcher) -> CrossEncoder
     """Return the same cross-encoder over the batcher."""
     engine = BatchedCrossEngine(model.engine, batcher)
     return CrossEncoder(model.folder, model.tokenizer, engine, name=model.name, compute=model.compute, max_length=model.max_length)
+
+
+def batched_pair_classifier(model: PairClassifier, encoders: Sequence[SentenceEncoder], batcher: Batcher) -> PairClassifier:
+    """Return the same pair classifier over the batcher; where its encoder is served too, both compute with the same weights."""
+    served = (each for each in encoders if each.fingerprint == model.encoder.fingerprint)
+    return PairClassifier(next(served, None) or batched_encoder(model.encoder, batcher), model.head, name=model.name)
 
 
 def _in_turn(batcher: Batcher, lane: Lane, batches: Sequence[Sequence[Any]], size: Callable[[Any], int]) -> Iterator[Rows]:

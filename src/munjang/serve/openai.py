@@ -50,7 +50,8 @@ async def model(call: Call, _body: None) -> Reply:
 
 
 def _cards(call: Call) -> list[dict[str, Any]]:
-    names = [*(each.name for each in call.service.encoders), *(each.name for each in call.service.rerankers)]
+    service = call.service
+    names = [each.name for models in (service.encoders, service.rerankers, service.pair_classifiers) for each in models]
     return [{"id": name, "object": "model", "created": _STARTED, "owned_by": "munjang"} for name in names]
 
 

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from munjang.engine.cross import PairIds
-from munjang.models.cross_encoder import CrossEncoder, ScoreKind, fit_pair
+from munjang.models.cross_encoder import CrossEncoder, fit_pair
+from munjang.models.pair_classifier import PairClassifier
+from munjang.models.pair_scores import ScoreKind, activate_logits
 from munjang.serve.call import Call
 from munjang.serve.errors import Refusal
 from munjang.text.batching import plan_batches
@@ -47,16 +49,22 @@ async def scored_pairs(call: Call, pairs: Sequence[tuple[str, str]], *, score: S
 
 async def predicted(call: Call, groups: Sequence[Sequence[str]], *, raw: bool) -> list[list[dict[str, Any]]]:
     """Return the labels of each text or pair with their scores, best first."""
-    model = call.reranker
+    model = call.service.find_labeller()
     logits_NL, cut = await call.service.in_thread(call.errand, lambda: _logits(model, groups), texts=len(groups))
     call.note(texts=len(groups), truncated=cut)
-    rows = (logits_NL if raw else _shares(logits_NL)).tolist()
+    rows = (logits_NL if raw else activate_logits(logits_NL, "sigmoid" if len(model.labels) == 1 else "softmax")).tolist()
     labelled = [[{"label": label, "score": value} for label, value in zip(model.labels, row, strict=True)] for row in rows]
     return [sorted(row, key=lambda each: -each["score"]) for row in labelled]
 
 
-def _logits(model: CrossEncoder, groups: Sequence[Sequence[str]]) -> tuple[Vectors, list[int]]:
+def _logits(model: CrossEncoder | PairClassifier, groups: Sequence[Sequence[str]]) -> tuple[Vectors, list[int]]:
     """Return the logits of texts and pairs, and which of them were cut; a text alone is read as one text, not as half a pair."""
+    if isinstance(model, PairClassifier):
+        alone = next((number for number, group in enumerate(groups) if len(group) != 2), None)
+        if alone is not None:
+            raise Refusal(422, f"inputs: entry {alone} is one text; {model.name} labels pairs\n  send [[text, text], …]", field="inputs")
+        found = model.predict_with_report([(a, b) for a, b in groups], score="logits")
+        return found.scores, found.cut
     plain = [model.tokenizer.encode_plain(group) for group in groups]
     ids: list[PairIds] = []
     cut = []
@@ -75,13 +83,3 @@ def _logits(model: CrossEncoder, groups: Sequence[Sequence[str]]) -> tuple[Vecto
     for batch, rows in zip(batches, model.engine.logits_of_batches([[ids[n] for n in batch] for batch in batches]), strict=True):
         logits_NL[batch] = rows
     return logits_NL, cut
-
-
-def _shares(logits_NL: Vectors) -> Vectors:
-    """Turn logits into probabilities: of one label by itself, of several among themselves."""
-    if logits_NL.shape[1] == 1:
-        half: Vectors = 0.5 * (1 + np.tanh(0.5 * logits_NL))
-        return half
-    raised = np.exp(logits_NL - logits_NL.max(axis=1, keepdims=True))
-    shares: Vectors = raised / raised.sum(axis=1, keepdims=True)
-    return shares

@@ -15,10 +15,11 @@ from typing import Any, TypeVar
 
 from munjang.errors import UsageError, quote
 from munjang.models.cross_encoder import CrossEncoder
+from munjang.models.pair_classifier import PairClassifier
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.serve.batcher import Batcher
 from munjang.serve.body import Held
-from munjang.serve.engines import batched_cross_encoder, batched_encoder
+from munjang.serve.engines import batched_cross_encoder, batched_encoder, batched_pair_classifier
 from munjang.serve.errors import Overloaded, Refusal
 from munjang.serve.jobs import Jobs
 from munjang.serve.keys import KeyRing
@@ -31,7 +32,7 @@ from munjang.serve.work_item import RequestWork
 from munjang.serve.workers import Workers
 
 Value = TypeVar("Value")
-Model = TypeVar("Model", SentenceEncoder, CrossEncoder)
+Model = TypeVar("Model", bound=SentenceEncoder | CrossEncoder | PairClassifier)
 
 SNAPSHOTS = 2
 """Copies of libraries that are made and sent at once."""
@@ -55,6 +56,7 @@ class Service:
         libraries: tuple[str, ...] = (),
         more_models: Sequence[SentenceEncoder] = (),
         more_rerankers: Sequence[CrossEncoder] = (),
+        pair_classifiers: Sequence[PairClassifier] = (),
     ) -> None:
         """Begin with a model and maybe a cross-encoder, which requests get that name none, and others that they get by name."""
         self.settings = settings
@@ -64,7 +66,8 @@ class Service:
         self.encoders = tuple(batched_encoder(each, self.batcher) for each in (model, *more_models))
         rerankers = (*([] if reranker is None else [reranker]), *more_rerankers)
         self.rerankers = tuple(batched_cross_encoder(each, self.batcher) for each in rerankers)
-        for models in (self.encoders, self.rerankers):
+        self.pair_classifiers = tuple(batched_pair_classifier(each, self.encoders, self.batcher) for each in pair_classifiers)
+        for models in (self.encoders, self.rerankers, self.pair_classifiers):
             _check_names([each.name for each in models])
         self._snapshots = threading.BoundedSemaphore(SNAPSHOTS)
         self.jobs = Jobs(limit=settings.limits.waiting_uploads)
@@ -92,6 +95,15 @@ class Service:
         if not self.rerankers:
             raise Refusal(424, "no cross-encoder is served\n  start the server with --reranker")
         return _find_model(self.rerankers, name, "cross-encoder")
+
+    def find_pair_model(self, name: str | None) -> SentenceEncoder | CrossEncoder | PairClassifier:
+        """Return the model of a name, of whichever kind, to score pairs with; without a name, the default sentence encoder."""
+        everyone: tuple[SentenceEncoder | CrossEncoder | PairClassifier, ...] = (*self.encoders, *self.rerankers, *self.pair_classifiers)
+        return _find_model(everyone, name, "model")
+
+    def find_labeller(self) -> CrossEncoder | PairClassifier:
+        """Return what labels pairs for requests that name no model: the first pair classifier, else the first cross-encoder."""
+        return self.pair_classifiers[0] if self.pair_classifiers else self.find_reranker(None)
 
     async def in_thread(self, errand: RequestWork, work: Callable[[], Value], *, texts: int = 1) -> Value:
         """Do blocking work for a call: a search, re-ranking, encoding a collection of so many texts."""

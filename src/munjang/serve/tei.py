@@ -1,7 +1,7 @@
 """The routes of text-embeddings-inference: vectors, scores, tokens, and what a server of that kind says about itself.
 
-A cross-encoder answers /rerank and /predict. Clients of Cohere's dialect call /rerank too, as infinity has it: their bodies hold
-`documents` where these hold `texts`, and are answered in infinity's shape.
+A cross-encoder answers /rerank and /predict; a pair classifier, where one is served, /predict in its stead. Clients of Cohere's dialect
+call /rerank too, as infinity has it: their bodies hold `documents` where these hold `texts`, and are answered in infinity's shape.
 
 Statuses are those of text-embeddings-inference itself: 422 for what cannot be read as it is (a text that is too long where it may not be
 cut, an unknown prompt), 413 for too many texts, 400 for none, 424 where no model can do it.
@@ -91,7 +91,7 @@ async def rerank(call: Call, body: TeiRerankRequest) -> Reply:
     check_texts(call, body.texts, field="texts")
     pairs = [(body.query, text) for text in body.texts]
     scores = await scored_pairs(call, pairs, score="logits" if body.raw_scores else "sigmoid")
-    _refuse_cut(call, body.truncate)
+    _refuse_cut(call, body.truncate, call.reranker.max_length)
     order = sorted(range(len(scores)), key=lambda index: -scores[index])
     ranks = [{"index": index, "score": scores[index], **({"text": body.texts[index]} if body.return_text else {})} for index in order]
     return computed(call, ranks, (text for pair in pairs for text in pair))
@@ -107,7 +107,7 @@ async def predict(call: Call, body: PredictRequest) -> Reply:
     if wrong is not None:
         raise Refusal(422, f"inputs: entry {wrong} has {count(len(groups[wrong]), 'text')}, expected one text or a pair", field="inputs")
     rows = await predicted(call, groups, raw=body.raw_scores)
-    _refuse_cut(call, body.truncate)
+    _refuse_cut(call, body.truncate, call.service.find_labeller().max_length)
     return computed(call, rows[0] if single else rows, (text for group in groups for text in group))
 
 
@@ -202,9 +202,8 @@ def _cutting(asked: EmbedRequest | MainRequest | SimilarityParameters) -> Cuttin
     return Cutting("left" if asked.truncation_direction.lower() == "left" else "right", asked.truncate is not False)
 
 
-def _refuse_cut(call: Call, truncate: bool | None) -> None:
+def _refuse_cut(call: Call, truncate: bool | None, limit: int | None) -> None:
     if truncate is False and call.seen.truncated:
-        limit = call.reranker.max_length
         raise Refusal(422, f"text {call.seen.truncated[0]} and the query have more than {limit:,} tokens together, the model's limit")
 
 

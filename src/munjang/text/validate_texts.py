@@ -101,13 +101,13 @@ def validate_text(text: object, *, name: str) -> str:
     return text
 
 
-def validate_pairs(pairs: object, *, name: str = "pairs") -> list[tuple[str, str]]:
-    """Return pairs of texts; each may be a tuple, a list or a row of an array."""
+def validate_pairs(pairs: object, *, name: str = "pairs", start: int = 0) -> list[tuple[str, str]]:
+    """Return pairs of texts; each may be a tuple, a list or a row of an array. `start` is the first one's number in an error."""
     if is_table(pairs):
         raise UsageError(f'{name} is a {type(pairs).__name__}, expected pairs of texts\n  list(zip(df["a"], df["b"])) makes them')
     shape = getattr(pairs, "shape", ())
     rows = pairs.tolist() if len(shape) == 2 and hasattr(pairs, "tolist") else validate_items(pairs, name=name)
-    return [_check_pair(pair, f"{name}[{number}]") for number, pair in enumerate(rows)]
+    return [_check_pair(pair, f"{name}[{number}]") for number, pair in enumerate(rows, start)]
 
 
 def validate_ids(ids: object, *, name: str = "ids") -> list[str]:

@@ -9,6 +9,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from munjang.engine.folder import PAIR_CLASSIFIER
+
 LOSSES = {
     "classification": "SoftmaxLoss",
     "regression": "CosineSimilarityLoss",
@@ -74,6 +76,8 @@ class CardFacts:
     warnings: Sequence[str] = ()
     """What is wrong with the training that made the model."""
     labels: Sequence[str] = ()
+    classes: Sequence[str] = ()
+    """The labels of the classifier that is kept beside a sentence encoder."""
 
 
 def make_card(facts: CardFacts) -> str:
@@ -135,6 +139,10 @@ def _make_body(facts: CardFacts) -> str:
         else 'vectors = model.encode(["It is raining", "비가 온다"])'
     )
     lines += ["## Use", "", "```python", f"from munjang import {name}", "", f'model = {name}.load("path/to/this/folder")', call, "```", ""]
+    if facts.classes:
+        lines += [f"The folder `{PAIR_CLASSIFIER}` holds the classifier of the training ({', '.join(facts.classes)}):", ""]
+        lines += ["```python", "from munjang import PairClassifier", "", 'classifier = PairClassifier.load("path/to/this/folder")']
+        lines += ['classifier.predict_with_report([("It is raining", "비가 온다")]).predicted', "```", ""]
     return "\n".join(lines)
 
 

@@ -101,7 +101,7 @@ class CrossTask:
         """Return the labels."""
         return [(Word.LABELS, ", ".join(self.labels))]
 
-    def save(self, target: Path) -> None:
+    def save(self, target: Path, last: Stage) -> None:  # noqa: ARG002
         """Write a folder that transformers, sentence-transformers and the engine load, its head included."""
         save_cross_encoder(self.model, target)
 

@@ -16,9 +16,10 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 import torch
 
-from munjang.errors import InputError
+from munjang.engine.pair_head import PairHead
+from munjang.errors import InputError, UsageError
 from munjang.evaluate.nli import choose_labels, score_nli
-from munjang.evaluate.pairs import score_binary, score_pairs
+from munjang.evaluate.pairs import score_binary, score_pair_vectors
 from munjang.evaluate.sts import score_correlations, score_sts
 from munjang.evaluate.translation import score_translation
 from munjang.evaluate.triplets import score_triplets
@@ -49,6 +50,11 @@ class Classifier:
     head: Classification
     classes: tuple[str, ...]
 
+    def to_head(self, encoder: str) -> PairHead:
+        """Return the head as the engine runs it; `encoder` is the fingerprint of the encoder's folder."""
+        weight_KF, bias_K = (tensor.detach().cpu().float().numpy() for tensor in (self.head.head.weight, self.head.head.bias))
+        return PairHead(self.classes, self.head.parts, weight_KF, bias_K, encoder)
+
     def predict(self, u_ND: Vectors, v_ND: Vectors) -> list[str]:
         """Return the most likely class of each pair of vectors."""
         weight = self.head.head.weight
@@ -65,6 +71,20 @@ def list_classifiers(stage: Stage) -> tuple[Classifier, ...]:
         if isinstance(objective, Classification):
             found.setdefault(data.objective, Classifier(objective, data.examples.classes))
     return tuple(found.values())
+
+
+def find_kept_classifier(stage: Stage) -> Classifier | None:
+    """Return the classifier that a stage keeps; None where it keeps none. A stage that trains none, or several, is refused."""
+    if not stage.recipe.keep_head:
+        return None
+    trained = list_classifiers(stage)
+    if len(trained) != 1:
+        found = f"{len(trained)} classifiers" if trained else "no classifier"
+        raise UsageError(
+            f"keep_head: the stage trains {found}, expected one\n"
+            '  keep_head goes with objective = "classification" and data of the same classes'
+        )
+    return trained[0]
 
 
 @dataclass(frozen=True)
@@ -88,7 +108,7 @@ class DevSet:
             scores = score_sts(sides[0], sides[1], labels, resamples=0, worst=0).scores
             return Evaluation("spearman_cosine", replace_nan(scores), _describe_cosines(sides, labels))
         if self.examples.label_kind == "binary":
-            scores = score_pairs(sides[0], sides[1], [int(label) for label in labels], resamples=0).scores
+            scores = score_pair_vectors(sides[0], sides[1], [int(label) for label in labels], resamples=0).scores
             return Evaluation("cosine_ap", replace_nan(scores), _describe_cosines(sides, labels))
         if self.examples.columns >= 3:
             return Evaluation("cosine_accuracy", score_triplets(sides[0], sides[1], sides[2], resamples=0).scores)

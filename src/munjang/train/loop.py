@@ -14,10 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from torch import nn
+
 from munjang.atomic import make_folder
 from munjang.errors import DamagedFile, UsageError
 from munjang.report.words import Message, Word
-from munjang.train.checkpoint import Checkpoints, Position
+from munjang.train.checkpoint import Checkpoints, Position, Snapshot
 from munjang.train.durable import clear_partial, is_partial, write_text
 from munjang.train.interrupt import Interrupted, catch_stop
 from munjang.train.log import TrainingLog
@@ -149,10 +151,20 @@ class Trainer:
         if self.processes.any(self.training.stop.number is not None):  # asked for while the last stage was finished
             raise self.make_interrupt() or KeyboardInterrupt
         if self.training.snapshot is not None:  # every stage was done already
-            task.model.load_state_dict({name.removeprefix("encoder."): tensor for name, tensor in self.training.snapshot.model.items()})
+            self._take_snapshot(self.training.snapshot, task, stages[-1])
         if self.processes.is_first:
             self.training.log.write(self.folder / "log.jsonl")
         return Outcome(task, self.training.log, tuple(stages), tuple(self.messages), frozenset(self.training.reported))
+
+    def _take_snapshot(self, snapshot: Snapshot, task: Task, last: Stage) -> None:
+        """Take the weights of a training whose stages are all done, with the heads where the last stage keeps them."""
+        parts = {
+            part: {name.removeprefix(f"{part}."): tensor for name, tensor in snapshot.model.items() if name.startswith(f"{part}.")}
+            for part in ("encoder", "heads")
+        }
+        task.model.load_state_dict(parts["encoder"])
+        if last.recipe.keep_head:
+            nn.ModuleList(last.objectives).load_state_dict(parts["heads"])
 
     def _prepare(self, number: int, task: Task) -> tuple[Stage, Measures]:
         recipe = self.recipe.stages[number]

@@ -125,6 +125,8 @@ class StageRecipe:
     patience: int | None = None
     """Stop after this many evaluations without improvement."""
     keep_best: bool = True
+    keep_head: bool = False
+    """Keep the head of the objective "classification" beside the encoder, in the folder `pair_classifier`; last stage only."""
 
     def __post_init__(self) -> None:
         where = f"stage {self.name!r}" if self.name else "stage"
@@ -164,7 +166,12 @@ class Recipe(TopKeys):
         refuse_unless(len(self.stages) > 0, "the recipe has no [[stage]], expected one or more")
         refuse_unless(self.checkpoint_every >= 1, "checkpoint_every must be 1 or more")
         refuse_unless(0 <= self.seed < 2**32, f"seed is {self.seed}, expected a whole number from 0 to {2**32 - 1:,}")
+        refuse_unless(
+            not any(stage.keep_head for stage in self.stages[:-1]),
+            "stage: keep_head is for the last stage, since later ones change the encoder that a head reads",
+        )
         if self.kind == "cross":
+            refuse_unless(not self.stages[-1].keep_head, "stage: keep_head is for sentence encoders; a cross-encoder keeps its head always")
             set_here = [
                 name for name in ("pooling", "normalize", "dense", "layers", "extend_vocabulary") if getattr(self.model, name) is not None
             ]
@@ -180,8 +187,12 @@ class Recipe(TopKeys):
         """Return the recipe as plain values."""
         made = asdict(self)
         made["stages"] = list(made["stages"])
-        if self.kind == "sentence":  # the only kind once, so that runs of that time can be resumed
+        # what older versions did not know is left out where it says nothing, so that runs of their time can be resumed
+        if self.kind == "sentence":
             del made["kind"]
+        for stage in made["stages"]:
+            if not stage["keep_head"]:
+                del stage["keep_head"]
         return made
 
 

@@ -1,4 +1,4 @@
-"""From a recipe to a folder: train, throw the head away (a cross-encoder keeps its own), save the model, write card and report.
+"""From a recipe to a folder: train, throw the head away (unless it is kept), save the model, write card and report.
 
 In: a recipe. Out: a `TrainResult`, and in the output folder a sentence-transformers model, README.md and report.html. The model files are
 written beside their place and moved in when they are whole; what the training needed stays under `training/`.
@@ -17,6 +17,7 @@ from typing import Any
 from munjang.atomic import sync
 from munjang.report.words import Message, Word
 from munjang.train.card import CardFacts, DataFact, ScoreFact, make_card
+from munjang.train.dev import find_kept_classifier
 from munjang.train.diagnoses import Diagnosis, diagnose, find_guessing_loss
 from munjang.train.durable import write_folder
 from munjang.train.interrupt import Interrupted
@@ -102,7 +103,7 @@ def _save(recipe: Recipe, outcome: Outcome, language: Language) -> TrainResult:
     )
 
     def fill(draft: Path) -> None:
-        task.save(draft)
+        task.save(draft, outcome.stages[-1])
         (draft / "README.md").write_text(make_card(facts), encoding="utf-8")
         (draft / "report.html").write_text(report, encoding="utf-8")
 
@@ -156,6 +157,7 @@ def _make_card(recipe: Recipe, outcome: Outcome, result: TrainResult) -> CardFac
         max_length=task.max_length,
         pooling=task.pooling,
         labels=task.labels,
+        classes=() if (kept := find_kept_classifier(outcome.stages[-1])) is None else kept.classes,
         data=data,
         dev=Path(dev.path).name if dev else None,
         scores=result.scores,

@@ -16,13 +16,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from munjang.engine.folder import PAIR_CLASSIFIER, fingerprint_encoder, read_folder
 from munjang.engine.modules import DenseModule, LayerNormModule, Module, NormalizeModule, PoolingModule, TransformerModule
+from munjang.engine.pair_head import write_pair_head
 from munjang.engine.write_folder import write_modules
 from munjang.errors import InputError, UsageError
 from munjang.report.words import Message, Word
 from munjang.train.adapt import TEXT_OBJECTIVES, make_text_objective
 from munjang.train.build import build_encoder
-from munjang.train.dev import Evaluation, Role, list_classifiers, read_dev
+from munjang.train.dev import Evaluation, Role, find_kept_classifier, list_classifiers, read_dev
 from munjang.train.distill.teacher_targets import TeacherLabels, TeacherTargets, prepare_targets
 from munjang.train.encoder import Dense, Normalize, TailNorm, TrainableEncoder
 from munjang.train.examples import DataSource, Example, ExampleSet, read_examples
@@ -66,7 +68,10 @@ class SentenceTask:
     def prepare(self, recipe: StageRecipe, *, number: int, seed: int, show: Callable[[str], None]) -> Stage:
         """Read, tokenise and plan one stage; `show` gets how far a teacher is."""
         ask = partial(prepare_targets, student=self.model, folder=self.folder / "teacher", show=show)
-        return prepare_stage(recipe, self.model, number=number, seed=seed, ask_teacher=ask)
+        stage = prepare_stage(recipe, self.model, number=number, seed=seed, ask_teacher=ask)
+        if find_kept_classifier(stage) is not None:
+            stage.messages.append(Message(Word.CLASSIFIER_KEPT, folder=PAIR_CLASSIFIER))
+        return stage
 
     def read_dev(self, source: DataSource, role: Role, stage: Stage) -> Callable[[], Evaluation]:
         """Read a dev or test file, measured by the cosine or by the stage's classifier."""
@@ -80,9 +85,12 @@ class SentenceTask:
         """Return dimension and pooling."""
         return [(Word.DIMENSION, f"{self.model.dimension:,}"), (Word.POOLING, self.pooling)]
 
-    def save(self, target: Path) -> None:
-        """Write a sentence-transformers folder."""
+    def save(self, target: Path, last: Stage) -> None:
+        """Write a sentence-transformers folder, and in it the classifier that the last stage keeps."""
         save_encoder(self.model, target)
+        kept = find_kept_classifier(last)
+        if kept is not None:
+            write_pair_head(kept.to_head(fingerprint_encoder(read_folder(target))), target / PAIR_CLASSIFIER)
 
 
 def prepare_stage(

@@ -260,7 +260,8 @@ class StageRun:
         self.processes.wait()
         training.position = Position(stage=self.stage.number + 1)
         if self.processes.is_first:
-            model = {f"encoder.{name}": tensor for name, tensor in self._get_weights("encoder").items()}
+            parts = tuple(self.modules) if self.recipe.keep_head else ("encoder",)
+            model = {f"{part}.{name}": tensor for part in parts for name, tensor in self._get_weights(part).items()}
             training.checkpoints.save(Snapshot(training.position, training.log, model))
         self.processes.wait()
 

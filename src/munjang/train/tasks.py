@@ -62,8 +62,8 @@ class Task(Protocol):
         """Return what the report says of the model itself."""
         ...
 
-    def save(self, target: Path) -> None:
-        """Write the model into an empty or new folder."""
+    def save(self, target: Path, last: Stage) -> None:
+        """Write the model, and the head that the last stage keeps, into an empty or new folder."""
         ...
 
 

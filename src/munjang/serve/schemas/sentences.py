@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from munjang.serve.schemas.base import OwnModel
+from munjang.models.score_pairs import score_pairs
+from munjang.serve.schemas.base import OwnModel, takes_options
 
 
 class SimilarityRequest(OwnModel):
@@ -17,6 +18,24 @@ class SimilarityOut(OwnModel):
     """A row for each of `a`, a column for each of `b`."""
 
     scores: list[list[float]]
+    truncated: list[int]
+
+
+@takes_options(score_pairs)
+class ScoreRequest(OwnModel):
+    """Pairs to score or label; `model` is the name of any served model."""
+
+    pairs: list[list[str]]
+    model: str | None = None
+
+
+class ScoreOut(OwnModel):
+    """One score per pair; of a model with several labels, one per label in the order of `labels`, and the label of the highest."""
+
+    model: str
+    labels: list[str]
+    scores: list[float] | list[list[float]]
+    predicted: list[str]
     truncated: list[int]
 
 

@@ -1,26 +1,24 @@
 """Classification objective (the paper's for NLI): softmax(W_t [u; v; |u−v|]) against the class, cross-entropy.
 
 The concatenation is a choice among u, v, |u−v| and u∗v, so that the paper's ablation can be run. The head lives here and is thrown away
-after training. Equal to sentence-transformers' SoftmaxLoss on the same weights (its linear layer has a bias, so has this one).
+after training, unless the stage keeps it (`keep_head`). Equal to sentence-transformers' SoftmaxLoss on the same weights (its linear layer
+has a bias, so has this one).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from munjang.engine.pair_head import PARTS, Part
 from munjang.errors import UsageError
 from munjang.report.words import Message, Word
 from munjang.train.objectives.base import Objective, refuse_labels_outside
 from munjang.train.objectives.settings import read_settings, refuse_unless
-
-Part: TypeAlias = Literal["u", "v", "|u-v|", "u*v"]
-PARTS: tuple[Part, ...] = ("u", "v", "|u-v|", "u*v")
 
 
 @dataclass(frozen=True)
