@@ -7,23 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from munjang.cli.data_options import (
-    ColumnOption,
-    FileArgument,
-    LabelOption,
-    LayoutOption,
-    ScaleOption,
-    SkipBadOption,
-    SplitOption,
-    facts_of,
-    located,
-    read_options,
-    tell,
-)
-from munjang.cli.options import ComputeOption, JsonOption, OutputOption, examples, new_app
-from munjang.cli.scores import check_output, deliver, hundred, interval_text, p_text
+from munjang.cli.data_options import DataOptions, FileArgument, LabelOption, ScaleOption, facts_of, tell
+from munjang.cli.options import Chosen, ComputeOption, Takes, examples, new_app
+from munjang.cli.scores import Delivery, hundred, interval_text, p_text
 from munjang.cli.show import print_table
 from munjang.errors import InputError, UsageError, quote
+from munjang.evaluate.compare import compare_pairs, compare_retrieval, compare_sts
+from munjang.options import default_of
+from munjang.types import DEFAULT_COMPUTE
 from munjang.wording import count
 
 if TYPE_CHECKING:
@@ -32,6 +23,12 @@ if TYPE_CHECKING:
     from munjang.evaluate.compare import Against, Comparison
     from munjang.models.prompted_encoder import PromptedEncoder
     from munjang.types import Compute
+
+METRICS = (
+    "spearman (default) or pearson for scored pairs; "
+    f"ndcg@k, mrr@k, map@k, recall@k or precision@k for retrieval (default: {default_of(compare_retrieval, 'metric')})."
+)
+RESAMPLES_IN_WORDS = f"{default_of(compare_sts, 'resamples'):,}, or {default_of(compare_pairs, 'resamples'):,} for same/different pairs"
 
 app = new_app()
 
@@ -45,19 +42,14 @@ def compare(
     a: Annotated[str, typer.Argument(metavar="MODEL", help="A model's name or folder.")],
     b: Annotated[str, typer.Argument(metavar="MODEL", help="A second model's name or folder.")],
     file: FileArgument,
-    metric: Annotated[
-        str | None, typer.Option(help="spearman (default) or pearson for scored pairs; ndcg@10 (default), mrr@10, … for retrieval.")
-    ] = None,
-    layout: LayoutOption = None,
-    column: ColumnOption = None,
+    *,
+    metric: Annotated[str | None, typer.Option(help=METRICS)] = None,
+    options: Annotated[Chosen, Takes(compare_sts, only=["resamples"], worded={"resamples": RESAMPLES_IN_WORDS})],
     scale: ScaleOption = None,
     label: LabelOption = None,
-    split: SplitOption = "test",
-    skip_bad: SkipBadOption = False,
-    resamples: Annotated[int | None, typer.Option(min=1, help="Bootstrap resamples; 10,000, or 1,000 for same/different pairs.")] = None,
-    compute: ComputeOption = "float32",
-    output: OutputOption = None,
-    as_json: JsonOption = False,
+    reading: DataOptions,
+    compute: ComputeOption = DEFAULT_COMPUTE,
+    delivery: Delivery,
 ) -> None:
     """Compare two models on a data set, with a significance test.
 
@@ -66,33 +58,29 @@ def compare(
     from munjang.cli.load_model import load_encoder
     from munjang.data.read import read_any
 
-    check_output(output)
+    delivery.check()
+    given = {name: value for name, value in options.items() if value is not None}
     if _is_corpus(file):
-        models, found, facts = _on_corpus((a, b), Path(file), metric=metric or "ndcg@10", split=split, resamples=resamples, compute=compute)
+        given |= {} if metric is None else {"metric": metric}
+        models, result, facts = _compare_on_corpus((a, b), Path(file), given, split=reading.split, compute=compute)
     else:
-        with located(file, split=split) as path:
-            data = read_any(path, read_options(layout=layout, columns=column, scale=scale, labels=label, skip_bad=skip_bad))
-        tell(data)
+        data = reading.read(file, read_any, scale=scale, labels=label)
         _check(data, metric)
         models = load_encoder(a, compute=compute), load_encoder(b, compute=compute)
-        found, facts = _on_rows(models, data, metric, resamples), facts_of(data)
-    names = _names(models, (a, b))
-    deliver({**found.to_json(), "model_a": names[0], "model_b": names[1], **facts}, output=output, as_json=as_json)
-    if not as_json:
-        _print(found, names)
+        result, facts = _compare_on_rows(models, data, metric, given), facts_of(data)
+    names = _name_models(models, (a, b))
+    delivery.give({**result.to_json(), "model_a": names[0], "model_b": names[1], **facts}, lambda: _print(result, names))
 
 
-def _on_rows(models: tuple[PromptedEncoder, PromptedEncoder], data: AnyDataset, metric: str | None, resamples: int | None) -> Comparison:
+def _compare_on_rows(models: tuple[PromptedEncoder, PromptedEncoder], data: AnyDataset, metric: str | None, options: Chosen) -> Comparison:
     from munjang.data.rows import LabelledPair, ScoredPair
-    from munjang.evaluate.bootstrap import RESAMPLES
-    from munjang.evaluate.compare import compare_pairs, compare_sts
 
     scored: list[ScoredPair] = [row for row in data.rows if isinstance(row, ScoredPair)]
     if scored:
         against: Against = "pearson" if metric == "pearson" else "spearman"
-        return compare_sts(*models, scored, against=against, resamples=resamples or RESAMPLES)
+        return compare_sts(*models, scored, against=against, **options)
     labelled: list[LabelledPair] = [row for row in data.rows if isinstance(row, LabelledPair)]
-    return compare_pairs(*models, labelled, resamples=resamples or 1_000)
+    return compare_pairs(*models, labelled, **options)
 
 
 def _check(data: AnyDataset, metric: str | None) -> None:
@@ -113,19 +101,17 @@ def _check(data: AnyDataset, metric: str | None) -> None:
         make_binary_labels(labelled)
 
 
-def _on_corpus(
-    names: tuple[str, str], path: Path, *, metric: str, split: str, resamples: int | None, compute: Compute
+def _compare_on_corpus(
+    names: tuple[str, str], path: Path, options: Chosen, *, split: str, compute: Compute
 ) -> tuple[tuple[PromptedEncoder, PromptedEncoder], Comparison, dict[str, str]]:
     from munjang.cli.load_model import load_for_search
     from munjang.data.retrieval import read_retrieval
-    from munjang.evaluate.bootstrap import RESAMPLES
-    from munjang.evaluate.compare import compare_retrieval
 
     task = read_retrieval(path, split=split)
     tell(task)
     (ask_a, a), (ask_b, b) = (load_for_search(name, compute=compute) for name in names)
-    found = compare_retrieval(a, b, task, query_encoders=(ask_a, ask_b), metric=metric, resamples=resamples or RESAMPLES)
-    return (a, b), found, {"file": task.source, "layout": task.layout}
+    result = compare_retrieval(a, b, task, query_encoders=(ask_a, ask_b), **options)
+    return (a, b), result, {"file": task.source, "layout": task.layout}
 
 
 def _is_corpus(file: str) -> bool:
@@ -139,7 +125,7 @@ def _is_corpus(file: str) -> bool:
     return file != "-" and get_file_kind(path) == "json" and read_first_bytes(path, 64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
 
 
-def _names(models: tuple[PromptedEncoder, PromptedEncoder], given: tuple[str, str]) -> tuple[str, str]:
+def _name_models(models: tuple[PromptedEncoder, PromptedEncoder], given: tuple[str, str]) -> tuple[str, str]:
     """The models' names, or what the caller wrote where two folders have one name."""
     first, second = (model.name for model in models)
     return (first, second) if first != second else given

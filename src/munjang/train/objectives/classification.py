@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from munjang.errors import UsageError
 from munjang.report.words import Message, Word
 from munjang.train.objectives.base import Objective, refuse_labels_outside
-from munjang.train.objectives.settings import read_settings, refuse_unless
+from munjang.train.settings import read_settings, refuse_unless
 
 Part: TypeAlias = Literal["u", "v", "|u-v|", "u*v"]
 PARTS: tuple[Part, ...] = ("u", "v", "|u-v|", "u*v")
