@@ -16,13 +16,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from munjang.errors import Busy, InputError, quote
+from munjang.options import Option
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
+PatienceOption: TypeAlias = Annotated[float, Option("Wait so many seconds for others who write to the library.", min=0, max=86_400)]
 PATIENCE = 30.0
 """Seconds that a writer waits for its turn where nobody says how long."""
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Optional, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from munjang.errors import UsageError, quote
+from munjang.types import Compute, Format, LongText, Pooling, Precision
 
 Verb: TypeAlias = Callable[..., Any]
 """A public function, or a dataclass, whose parameters are declared."""
@@ -34,10 +35,25 @@ class Option:
     """The largest value that is taken; a server may lower it."""
     flags: tuple[str, ...] = ()
     """How the command line spells it; without them, --name."""
+    commas: bool = False
+    """Whether the command line takes several values in one, with commas between them; otherwise the flag is repeated."""
 
 
 Seed: TypeAlias = Annotated[int, Option("The random seed; the same seed gives the same result.", min=0, max=2**32 - 1)]
 """A seed that numpy's and scikit-learn's generators take."""
+
+ComputeOption: TypeAlias = Annotated[Compute, Option("The model's arithmetic; int8 is faster for a small loss of quality.")]
+PoolingOption: TypeAlias = Annotated[Pooling | None, Option("How token vectors are pooled, for a model folder that does not say.")]
+PrecisionOption: TypeAlias = Annotated[Precision, Option("The number format of the output.")]
+DimensionsOption: TypeAlias = Annotated[int | None, Option("Keep this many leading dimensions (Matryoshka models).", min=1)]
+NormalizeOption: TypeAlias = Annotated[bool, Option("Normalise vectors to length 1.")]
+PromptNameOption: TypeAlias = Annotated[str | None, Option("The name of the model's prompt to put before every text.")]
+LongTextOption: TypeAlias = Annotated[LongText, Option("How to handle texts beyond the model's limit.")]
+
+TextColumnOption: TypeAlias = Annotated[str | None, Option("The column with the text.")]
+IdColumnOption: TypeAlias = Annotated[str | None, Option("The column with ids.")]
+FormatOption: TypeAlias = Annotated[Format | None, Option("The input format, if the file name does not show it.")]
+EncodingOption: TypeAlias = Annotated[str, Option("The input's encoding, such as cp949.")]
 
 
 @dataclass(frozen=True)
@@ -49,6 +65,11 @@ class Declared:
     """Without `Annotated`."""
     default: Any
     option: Option
+
+    def without_default(self, words: str) -> Declared:
+        """Return the option with None as its default, and in its help, in words, what follows from that."""
+        option = replace(self.option, help=f"{self.option.help} Default: {words}.")
+        return Declared(self.name, Optional[self.type], None, option)  # noqa: UP045
 
     @property
     def plain_type(self) -> Any:
@@ -87,18 +108,27 @@ class Declared:
         if self.choices:
             return value in self.choices
         low, high = self.option.min, self.option.max
+        if self.takes_several and (low is not None or high is not None):
+            return all((low is None or each >= low) and (high is None or each <= high) for each in value)
         return bool((low is None or value >= low) and (high is None or value <= high))
 
 
 @cache
 def declared_options(verb: Verb) -> Mapping[str, Declared]:
     """Return a verb's options by name, in order; parameters that are not options (texts, a model) are not among them."""
-    found = {}
-    for name, annotation, default in _parameters(inspect.unwrap(verb)):
-        marks = [mark for mark in getattr(annotation, "__metadata__", ()) if isinstance(mark, Option)]
-        if get_origin(annotation) is Annotated and marks:
-            found[name] = Declared(name, get_args(annotation)[0], default, marks[0])
-    return found
+    options = (declare(*parameter) for parameter in _parameters(inspect.unwrap(verb)))
+    return {option.name: option for option in options if option is not None}
+
+
+def declare(name: str, annotation: Any, default: Any) -> Declared | None:
+    """Return a parameter as an option, if its annotation makes it one."""
+    marks = [mark for mark in getattr(annotation, "__metadata__", ()) if isinstance(mark, Option)]
+    return Declared(name, get_args(annotation)[0], default, marks[0]) if get_origin(annotation) is Annotated and marks else None
+
+
+def help_of(annotation: Any) -> str:
+    """Return the help of an alias such as `ComputeOption`."""
+    return str(next(mark.help for mark in annotation.__metadata__ if isinstance(mark, Option)))
 
 
 def default_of(verb: Verb, name: str) -> Any:
@@ -108,7 +138,7 @@ def default_of(verb: Verb, name: str) -> Any:
 
 def options_for(verb: Verb, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return those of the values that are options of the verb."""
-    return {name: values[name] for name in declared_options(verb)}
+    return {name: values[name] for name in declared_options(verb) if name in values}
 
 
 def check_options(verb: Verb, values: Mapping[str, Any]) -> None:

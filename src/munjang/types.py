@@ -36,10 +36,25 @@ else:
 Compute: TypeAlias = Literal["float32", "int8"]
 """How a model computes: int8 is faster, float32 exact."""
 
+DEFAULT_COMPUTE: Compute = "float32"
+
 Pooling: TypeAlias = Literal["cls", "max", "mean", "mean_sqrt_len", "weightedmean", "lasttoken"]
 """How token vectors become one vector."""
 
 Precision: TypeAlias = Literal["float32", "float16", "int8", "uint8", "binary", "ubinary"]
+DEFAULT_PRECISION: Precision = "float32"
+
+LongText: TypeAlias = Literal["truncate", "window", "error"]
+"""A text beyond the model's limit: `truncate` keeps the beginning and warns, `window` averages overlapping windows, `error` refuses."""
+
+DEFAULT_LONG_TEXT: LongText = "truncate"
+
+Format: TypeAlias = Literal["txt", "csv", "tsv", "jsonl", "json", "parquet"]
+"""How a file holds texts."""
+
+DEFAULT_ENCODING = "utf-8-sig"
+"""Of files: UTF-8, with or without a byte order mark."""
+
 Metric: TypeAlias = Literal["cosine", "dot", "euclidean", "manhattan"]
 
 

@@ -33,7 +33,7 @@ from munjang.models.compress.vocabulary import prune_vocabulary
 from munjang.models.cross_vs_bi_timing import time_all_pairs
 from munjang.models.inspect import inspect_text
 from munjang.text.tagging import choose_tagger
-from munjang.train.augment import SampleOptions, sample_pairs
+from munjang.train.augment import sample_pairs
 
 pytest.importorskip("pandas")
 pytest.importorskip("polars")
@@ -90,7 +90,7 @@ def verbs(model: SentenceEncoder, scorer: CrossEncoder, library: Library, tiny_b
         "time_all_pairs": lambda texts: time_all_pairs(model, scorer, texts, seconds=0.01),
         "reduce_dimension": lambda texts: reduce_dimension(tiny_bert_folder, target / f"r{next(count)}", texts, dimension=2),
         "prune_vocabulary": lambda texts: prune_vocabulary(tiny_bert_folder, target / f"p{next(count)}", texts),
-        "sample_pairs": lambda texts: sample_pairs(texts, options=SampleOptions(strategy="bm25")),
+        "sample_pairs": lambda texts: sample_pairs(texts, strategy="bm25"),
         "add": library.add,
         "predict": scorer.predict,
         "predict_with_report": scorer.predict_with_report,

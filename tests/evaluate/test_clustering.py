@@ -18,7 +18,7 @@ TEXTS = [LabelledText(f"{topic} {topic} {topic} word{i}", topic) for topic in ("
 
 def test_clear_classes_are_found_and_noise_is_not(words, noise):
     pytest.importorskip("sklearn")
-    good, bad = (evaluate_clustering(encoder, TEXTS, seeds=range(5)) for encoder in (words, noise))
+    good, bad = (evaluate_clustering(encoder, TEXTS, seeds=5) for encoder in (words, noise))
     assert good.scores["v_measure"] > 0.8 > 0.5 > bad.scores["v_measure"]
     assert (good.n, good.classes, good.k) == (24, 3, 3)
     assert good.to_json()["seeds"] == [0, 1, 2, 3, 4]

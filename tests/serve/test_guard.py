@@ -14,7 +14,7 @@ from tests.serve.conftest import LIMITS, Running, running
 from munjang import SentenceEncoder
 from munjang.errors import InputError, UsageError
 from munjang.serve.keys import read_key
-from munjang.serve.settings import ServerSettings, checked
+from munjang.serve.settings import ServerSettings, check_settings
 
 KEY = "a-key-that-nobody-guesses"
 SECRET = "문장-secret-text-7391"
@@ -199,8 +199,8 @@ def test_metrics_count_requests_texts_and_batches(server: Running) -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org"], ids=str)
 def test_other_machines_are_not_let_in_without_a_key(host: str) -> None:
     with pytest.raises(UsageError, match="api-key-file"):
-        checked(ServerSettings(host=host))
-    assert checked(ServerSettings(host=host, key=KEY)).host == host
+        check_settings(ServerSettings(host=host))
+    assert check_settings(ServerSettings(host=host, key=KEY)).host == host
 
 
 def test_a_key_is_never_shown() -> None:

@@ -19,7 +19,7 @@ from munjang import CrossEncoder, SentenceEncoder
 from munjang.errors import InputError
 from munjang.serve.app import all_operations
 from munjang.serve.keys import RIGHTS, KeyRing, read_keys
-from munjang.serve.settings import ServerSettings, checked
+from munjang.serve.settings import ServerSettings, check_settings
 
 KEYS = {name: f"a-key-that-nobody-guesses-{name}" for name in ("reader", "writer", "boss", "news-reader", "news-writer")}
 FILE = f"""
@@ -139,7 +139,7 @@ def test_one_key_keeps_working_beside_others(tmp_path: Path) -> None:
     assert web is not None
     assert (one.right, one.libraries, web.right, web.libraries) == ("admin", None, "read", frozenset())
     assert ring.find(b"") is ring.find(b"k" * 15) is None
-    assert checked(ServerSettings(host="0.0.0.0", keys_file=file)).keys_file == file
+    assert check_settings(ServerSettings(host="0.0.0.0", keys_file=file)).keys_file == file
 
 
 @pytest.mark.parametrize(

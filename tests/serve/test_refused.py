@@ -21,7 +21,7 @@ from munjang.serve.body import Held, read_body, read_upload
 from munjang.serve.engines import batched_encoder
 from munjang.serve.errors import Disconnected, Overloaded, Refusal, problem_of
 from munjang.serve.service import Service
-from munjang.serve.settings import ServerSettings, checked
+from munjang.serve.settings import ServerSettings, check_settings
 from munjang.serve.work_item import REQUEST_WORK, RequestWork
 from munjang.serve.workers import Workers
 
@@ -29,15 +29,15 @@ from munjang.serve.workers import Workers
 @pytest.mark.parametrize("port", [-1, 65_536])
 def test_a_port_that_cannot_be_is_refused(port: int) -> None:
     with pytest.raises(UsageError, match=f"^port {port}: expected 0 to 65535$"):
-        checked(ServerSettings(port=port))
+        check_settings(ServerSettings(port=port))
 
 
 @pytest.mark.parametrize("origin", ["example.org", "ftp://example.org", "https://example.org/page", "*"])
 def test_an_origin_is_a_scheme_and_a_host(origin: str) -> None:
     fine = ServerSettings(origins=("https://example.org", "http://localhost:8000"))
-    assert checked(fine) is fine
+    assert check_settings(fine) is fine
     with pytest.raises(UsageError, match=r"expected a scheme and a host, such as https://example\.org") as told:
-        checked(ServerSettings(origins=("https://example.org", origin)))
+        check_settings(ServerSettings(origins=("https://example.org", origin)))
     assert repr(origin) in str(told.value)
 
 

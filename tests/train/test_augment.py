@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from munjang.errors import InputError, UsageError
-from munjang.train.augment import SampleOptions, SilverPair, label_by_cosine, label_pairs, sample_pairs, write_silver
+from munjang.train.augment import SilverPair, label_by_cosine, label_pairs, sample_pairs, write_silver
 from munjang.types import Vectors
 
 TEXTS = ["cold rain", "cold snow", "warm sun", "warm tea", "green tea", "bread", "cold rain"]
@@ -44,28 +44,28 @@ def test_cosines_label_pairs_and_are_cut_at_zero() -> None:
 
 
 def test_words_find_texts_that_share_them_each_pair_once() -> None:
-    pairs = sample_pairs(TEXTS, options=SampleOptions(per_text=2, strategy="bm25"))
+    pairs = sample_pairs(TEXTS, per_text=2, strategy="bm25")
     assert pairs == [("cold rain", "cold snow"), ("warm sun", "warm tea"), ("warm tea", "green tea")]
 
 
 def test_meaning_finds_neighbours_and_no_text_is_its_own() -> None:
-    pairs = sample_pairs(TEXTS, encoder=Lengths(), options=SampleOptions(per_text=1, strategy="semantic"))
+    pairs = sample_pairs(TEXTS, encoder=Lengths(), per_text=1, strategy="semantic")
     assert all(a != b for a, b in pairs)
     assert all(abs(len(a) - len(b)) <= 3 for a, b in pairs)
-    both = sample_pairs(TEXTS, encoder=Lengths(), options=SampleOptions(per_text=1))
+    both = sample_pairs(TEXTS, encoder=Lengths(), per_text=1)
     assert {frozenset(pair) for pair in pairs} <= {frozenset(pair) for pair in both}
     assert len({frozenset(pair) for pair in both}) == len(both)
 
 
 def test_known_pairs_are_left_out_and_others_take_their_place() -> None:
     known = [("cold snow", "cold rain"), ("warm tea", "warm sun")]
-    pairs = sample_pairs([*TEXTS, "cold wind"], known=known, options=SampleOptions(per_text=1, strategy="bm25"))
+    pairs = sample_pairs([*TEXTS, "cold wind"], known=known, per_text=1, strategy="bm25")
     assert not {frozenset(pair) for pair in pairs} & {frozenset(pair) for pair in known}
     assert {"cold wind"} < set().union(*map(set, pairs))
 
 
 def test_a_limit_draws_the_same_pairs_for_the_same_seed() -> None:
-    draws = [sample_pairs(TEXTS, options=SampleOptions(per_text=2, strategy="bm25", limit=2, seed=seed)) for seed in (1, 1, 2)]
+    draws = [sample_pairs(TEXTS, per_text=2, strategy="bm25", limit=2, seed=seed) for seed in (1, 1, 2)]
     assert draws[0] == draws[1]
     assert [len(draw) for draw in draws] == [2, 2, 2]
 
@@ -85,9 +85,9 @@ def test_what_cannot_be_sampled_is_named() -> None:
     with pytest.raises(UsageError, match="needs a sentence encoder"):
         sample_pairs(TEXTS)
     with pytest.raises(InputError, match="no new pairs"):
-        sample_pairs(["one", "two"], options=SampleOptions(strategy="bm25"))
-    with pytest.raises(UsageError, match="1 or more"):
-        SampleOptions(per_text=0)
+        sample_pairs(["one", "two"], strategy="bm25")
+    with pytest.raises(UsageError, match="per_text is 0"):
+        sample_pairs(TEXTS, per_text=0)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])

@@ -10,7 +10,7 @@ import pytest
 
 from munjang.data.rows import TextPair, Triplet
 from munjang.errors import InputError, UsageError
-from munjang.train.mine import MineOptions, mine_negatives, write_triplets
+from munjang.train.mine import mine_negatives, write_triplets
 from munjang.types import Vectors
 
 
@@ -29,7 +29,7 @@ CORPUS = ["5 no", "15 no", "30 no", "60 no", "20 yes", "80 yes", "180 no"]
 
 
 def _negatives(**options: object) -> list[list[str]]:
-    mined = mine_negatives(Angles(), PAIRS, CORPUS, options=MineOptions(**options))  # type: ignore[arg-type]
+    mined = mine_negatives(Angles(), PAIRS, CORPUS, **options)  # type: ignore[arg-type]
     return [[triplet.negative for triplet in mined.triplets if triplet.anchor == pair.a] for pair in PAIRS]
 
 
@@ -47,12 +47,12 @@ def test_margins_keep_out_what_is_as_near_as_the_positive() -> None:
 
 def test_an_answer_of_the_same_query_is_never_its_negative() -> None:
     pairs = [*PAIRS, TextPair("0", "5 no")]
-    mined = mine_negatives(Angles(), pairs, CORPUS, options=MineOptions(negatives=5))
+    mined = mine_negatives(Angles(), pairs, CORPUS, negatives=5)
     assert not [triplet for triplet in mined.triplets if triplet.anchor == "0" and triplet.negative in ("5 no", "20 yes")]
 
 
 def test_what_was_not_found_is_counted() -> None:
-    mined = mine_negatives(Angles(), PAIRS, CORPUS, options=MineOptions(negatives=2, max_score=-0.5))
+    mined = mine_negatives(Angles(), PAIRS, CORPUS, negatives=2, max_score=-0.5)
     assert (mined.pairs, mined.short, mined.empty) == (2, 2, 1)
 
 
@@ -76,9 +76,9 @@ def test_triplets_are_written_so_that_they_read_back(tmp_path: Path, suffix: str
 
 def test_wrong_requests_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="negatives is 0"):
-        MineOptions(negatives=0)
+        mine_negatives(Angles(), PAIRS, CORPUS, negatives=0)
     with pytest.raises(UsageError, match="ranks"):
-        MineOptions(first_rank=5, last_rank=5)
+        mine_negatives(Angles(), PAIRS, CORPUS, first_rank=5, last_rank=5)
     with pytest.raises(InputError, match="corpus is empty"):
         mine_negatives(Angles(), PAIRS, [])
     with pytest.raises(UsageError, match="no known format"):

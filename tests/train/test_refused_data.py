@@ -12,10 +12,11 @@ from munjang.data.parallel import read_parallel_pairs
 from munjang.data.plain_text import read_plain_texts
 from munjang.errors import InputError, UsageError
 from munjang.train.ablate import AblationPlan
-from munjang.train.distill.run import DistillOptions, run_distillation
+from munjang.train.distill.run import run_distillation
 from munjang.train.examples import DataSource, read_examples
 from munjang.train.load_folder import load_encoder
 from munjang.train.mine import mine_negatives
+from munjang.train.plans import DistillOptions
 from munjang.train.recipe import ModelRecipe, StageRecipe, TeacherRecipe, make_recipe
 from munjang.train.sentence_task import prepare_stage
 
@@ -150,5 +151,5 @@ def test_spearman_needs_scores(tiny_bert_folder: Path, tmp_path: Path) -> None:
 def test_nothing_to_mine_for_and_nothing_to_repeat_are_refused(tiny_bert_folder: Path) -> None:
     with pytest.raises(InputError, match="no pairs to mine for"):
         mine_negatives(load_encoder(tiny_bert_folder), [])
-    with pytest.raises(UsageError, match="seeds is 0, expected 1 or more"):
+    with pytest.raises(UsageError, match="seeds is 0, expected at least 1"):
         AblationPlan(ModelRecipe("x"), test=DataSource("t.tsv"), sts=DataSource("s.tsv"), seeds=0)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from munjang.adapters.loading import Model, Texts, load_encoder
 from munjang.adapters.missing import make_missing_error
-from munjang.types import Compute, Floats
+from munjang.types import DEFAULT_COMPUTE, Compute, Floats
 
 try:
     from bertopic.backend import BaseEmbedder
@@ -20,7 +20,7 @@ except ImportError as error:
 class MunjangBERTopicBackend(BaseEmbedder):  # type: ignore[misc]  # BERTopic has no types
     """Vectors of documents and words for BERTopic."""
 
-    def __init__(self, model: Model = None, *, compute: Compute = "float32") -> None:
+    def __init__(self, model: Model = None, *, compute: Compute = DEFAULT_COMPUTE) -> None:
         super().__init__(embedding_model=load_encoder(model, compute=compute))
 
     def embed(self, documents: Sequence[str], verbose: bool = False) -> Floats:  # noqa: ARG002

@@ -11,8 +11,7 @@ from typing import Any
 from munjang.adapters.loading import Model, Reranker, Texts, load_encoder, load_reranker
 from munjang.adapters.missing import make_missing_error
 from munjang.errors import UsageError
-from munjang.models.long_text import LongText
-from munjang.types import Compute
+from munjang.types import DEFAULT_COMPUTE, DEFAULT_LONG_TEXT, Compute, LongText
 
 try:
     from langchain_core.cross_encoders import BaseCrossEncoder
@@ -30,10 +29,10 @@ class MunjangEmbeddings(Embeddings):  # type: ignore[misc]  # LangChain is not t
         self,
         model: Model = None,
         *,
-        compute: Compute = "float32",
+        compute: Compute = DEFAULT_COMPUTE,
         normalize: bool = False,
         dimensions: int | None = None,
-        long_text: LongText = "truncate",
+        long_text: LongText = DEFAULT_LONG_TEXT,
     ) -> None:
         self.encoder = load_encoder(model, compute=compute)
         self._texts = Texts(self.encoder, normalize, dimensions, long_text)
@@ -50,7 +49,7 @@ class MunjangEmbeddings(Embeddings):  # type: ignore[misc]  # LangChain is not t
 class MunjangCrossEncoder(BaseCrossEncoder):  # type: ignore[misc]
     """Scores of pairs, for LangChain's `CrossEncoderReranker` and its like."""
 
-    def __init__(self, model: Reranker = None, *, compute: Compute = "float32") -> None:
+    def __init__(self, model: Reranker = None, *, compute: Compute = DEFAULT_COMPUTE) -> None:
         self.scorer = load_reranker(model, compute=compute)
         if len(self.scorer.labels) != 1:
             raise UsageError(f"{self.scorer.name}: has {len(self.scorer.labels)} labels; LangChain expects a model with one score")
@@ -70,7 +69,7 @@ class MunjangReranker(BaseDocumentCompressor):  # type: ignore[misc]
     """A name, a folder or a loaded CrossEncoder; None is the default re-ranker."""
     top_n: int | None = Field(default=3, ge=1)
     """None keeps all."""
-    compute: Compute = "float32"
+    compute: Compute = DEFAULT_COMPUTE
 
     _scorer: Any = PrivateAttr()
 

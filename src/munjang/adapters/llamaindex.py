@@ -11,8 +11,7 @@ from typing import Any
 from munjang.adapters.loading import Texts, load_encoder, load_reranker
 from munjang.adapters.missing import make_missing_error
 from munjang.errors import UsageError
-from munjang.models.long_text import LongText
-from munjang.types import Compute
+from munjang.types import DEFAULT_COMPUTE, DEFAULT_LONG_TEXT, Compute, LongText
 
 try:
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -32,10 +31,10 @@ class MunjangEmbedding(BaseEmbedding):  # type: ignore[misc]  # LlamaIndex is no
     model_name: str = Field(default="", description="The name or folder of the model; empty is the default model.")
     embed_batch_size: int = Field(default=NODES_AT_ONCE, gt=0, le=2048, description="How many texts are handed over at a time.")
     model: Any = Field(default=None, exclude=True, description="A SentenceEncoder that is loaded already.")
-    compute: Compute = "float32"
+    compute: Compute = DEFAULT_COMPUTE
     normalize: bool = False
     dimensions: int | None = None
-    long_text: LongText = "truncate"
+    long_text: LongText = DEFAULT_LONG_TEXT
 
     _texts: Texts = PrivateAttr()
 
@@ -76,7 +75,7 @@ class MunjangRerank(BaseNodePostprocessor):  # type: ignore[misc]
     model_name: str = Field(default="", description="The name or folder of the cross-encoder; empty is the default re-ranker.")
     model: Any = Field(default=None, exclude=True, description="A CrossEncoder that is loaded already.")
     top_n: int = Field(default=3, ge=1, description="How many nodes are kept.")
-    compute: Compute = "float32"
+    compute: Compute = DEFAULT_COMPUTE
 
     _scorer: Any = PrivateAttr()
 

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from munjang.models.cross_encoder import CrossEncoder
-from munjang.models.long_text import LongText
 from munjang.models.prompted_encoder import Role
 from munjang.models.registry import resolve
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.text.validate_texts import validate_texts
-from munjang.types import Compute, Floats
+from munjang.types import DEFAULT_COMPUTE, DEFAULT_LONG_TEXT, Compute, Floats, LongText
 
 Model: TypeAlias = str | Path | SentenceEncoder | None
 """A name, a folder or a loaded model; None is the default model."""
@@ -35,7 +34,7 @@ class Texts:
     encoder: SentenceEncoder
     normalize: bool = False
     dimensions: int | None = None
-    long_text: LongText = "truncate"
+    long_text: LongText = DEFAULT_LONG_TEXT
 
     def vectors(self, texts: Sequence[str], role: Role | None = None) -> Floats:
         """Return one row per text, read with the model's prompt for the role, if it has one."""
@@ -49,17 +48,17 @@ class Texts:
         return found
 
 
-def load_encoder(model: Model, *, compute: Compute = "float32") -> SentenceEncoder:
+def load_encoder(model: Model, *, compute: Compute = DEFAULT_COMPUTE) -> SentenceEncoder:
     """Load a sentence encoder, unless it is loaded already."""
     return model if isinstance(model, SentenceEncoder) else SentenceEncoder.load(model, compute=compute)
 
 
-def load_reranker(model: Reranker, *, compute: Compute = "float32") -> CrossEncoder:
+def load_reranker(model: Reranker, *, compute: Compute = DEFAULT_COMPUTE) -> CrossEncoder:
     """Load a cross-encoder, unless it is loaded already."""
     return model if isinstance(model, CrossEncoder) else CrossEncoder.load(model, compute=compute)
 
 
-def load_encoder_once(name: str | Path | None, *, compute: Compute = "float32") -> SentenceEncoder:
+def load_encoder_once(name: str | Path | None, *, compute: Compute = DEFAULT_COMPUTE) -> SentenceEncoder:
     """Return the model of that name; loaded once in a process, and again when its files have changed."""
     folder = resolve(name).path
     changed = max((file.stat().st_mtime_ns for file in folder.rglob("*") if file.is_file()), default=0)

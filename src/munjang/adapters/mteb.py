@@ -15,7 +15,7 @@ from munjang.adapters.missing import make_missing_error
 from munjang.models.cross_encoder import CrossEncoder
 from munjang.models.prompted_encoder import ROLE_PROMPTS
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.types import Compute, Floats, Precision
+from munjang.types import DEFAULT_COMPUTE, DEFAULT_PRECISION, Compute, Floats, Precision
 
 Batches = Iterable[Mapping[str, Any]]
 """What MTEB hands over: a loader whose batches hold a list of texts under "text"."""
@@ -31,7 +31,7 @@ class MtebTask(Protocol):
 class MunjangEncoder:
     """A sentence encoder as MTEB's `EncoderProtocol` wants it."""
 
-    def __init__(self, model: Model = None, *, compute: Compute = "float32") -> None:
+    def __init__(self, model: Model = None, *, compute: Compute = DEFAULT_COMPUTE) -> None:
         self.model = load_encoder(model, compute=compute)
 
     def encode(
@@ -42,7 +42,7 @@ class MunjangEncoder:
         hf_split: str,
         hf_subset: str,
         prompt_type: Any = None,
-        precision: Precision = "float32",
+        precision: Precision = DEFAULT_PRECISION,
         **options: Any,
     ) -> Floats:
         """Return one row per text, read with the most special prompt that the model has for the task.
@@ -72,7 +72,7 @@ class MunjangEncoder:
 class MunjangMTEBCrossEncoder:
     """A cross-encoder as MTEB's `CrossEncoderProtocol` wants it, for re-ranking tasks."""
 
-    def __init__(self, model: Reranker = None, *, compute: Compute = "float32") -> None:
+    def __init__(self, model: Reranker = None, *, compute: Compute = DEFAULT_COMPUTE) -> None:
         self.model = load_reranker(model, compute=compute)
 
     def predict(

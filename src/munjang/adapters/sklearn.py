@@ -12,10 +12,9 @@ from typing import Any
 from munjang.adapters.loading import Texts, load_encoder_once
 from munjang.adapters.missing import make_missing_error
 from munjang.errors import UsageError
-from munjang.models.long_text import LongText
 from munjang.models.prompted_encoder import Role
 from munjang.text.validate_texts import validate_texts
-from munjang.types import Compute, Floats
+from munjang.types import DEFAULT_COMPUTE, DEFAULT_LONG_TEXT, Compute, Floats, LongText
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -30,10 +29,10 @@ class MunjangVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self,
         model: str | Path | None = None,
         *,
-        compute: Compute = "float32",
+        compute: Compute = DEFAULT_COMPUTE,
         normalize: bool = False,
         dimensions: int | None = None,
-        long_text: LongText = "truncate",
+        long_text: LongText = DEFAULT_LONG_TEXT,
         role: Role | None = None,
     ) -> None:
         self.model = model

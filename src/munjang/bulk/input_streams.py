@@ -24,7 +24,6 @@ from munjang.text.read_csv import read_csv_head
 from munjang.text.read_lines import check_encoding, decode_lines
 from munjang.text.readers import find_format, read_line_rows
 from munjang.text.records import (
-    Format,
     Reject,
     Row,
     RowSample,
@@ -35,6 +34,7 @@ from munjang.text.records import (
     take_sample,
     warn_of_guess,
 )
+from munjang.types import Format
 
 _STRINGS = ("string", "large_string", "dictionary<values=string", "dictionary<values=large_string")
 """How the names of pyarrow's types of texts begin."""

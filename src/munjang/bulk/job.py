@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_origin, get_type_hints
 
 from munjang.bulk.settings import BulkSettings
 from munjang.errors import DamagedFile, quote
-from munjang.text.records import Format
+from munjang.types import Format
 from munjang.wording import brief_repr
 
 

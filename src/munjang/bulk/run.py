@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 from munjang.bulk.dask_run import LOCAL, check_address, connect
 from munjang.bulk.input_streams import holds_rows, inspect_input, shorten_name
@@ -22,8 +23,9 @@ from munjang.file_lock import hold_lock
 from munjang.limits import usable_cores
 from munjang.models.registry import resolve
 from munjang.models.sentence_encoder import SentenceEncoder
+from munjang.options import Option, check_options
 from munjang.text.readers import find_format
-from munjang.text.records import Format
+from munjang.types import Format
 from munjang.wording import brief_repr
 
 _WILD = "*?["
@@ -97,17 +99,15 @@ def lock_output(place: str) -> AbstractContextManager[None]:
 class WorkerConfig:
     """Who does the work: so many processes of so many threads on this machine, or a Dask cluster."""
 
-    workers: int | None = None
+    workers: Annotated[int | None, Option("Number of processes. Default: one per core.", min=1)] = None
     """None: as many as there are cores for `threads` each."""
-    threads: int = 1
-    dask: str | None = None
-    """A scheduler's address, or "local" for a cluster on this machine."""
+    threads: Annotated[int, Option("Threads per process.", min=1)] = 1
+    dask: Annotated[str | None, Option("A Dask scheduler's address (tls://…), or local for a cluster on this machine.")] = None
 
     def processes(self) -> int:
         """Return the number of worker processes; together they have no more threads than there are cores."""
+        check_options(WorkerConfig, vars(self))
         cores = usable_cores()
-        if self.threads < 1 or (self.workers is not None and self.workers < 1):
-            raise UsageError(f"workers is {self.workers} and threads is {self.threads}, expected at least 1 of each")
         if self.workers is not None and self.workers * self.threads > cores and self.dask in (None, LOCAL):
             raise UsageError(
                 f"{self.workers} workers of {self.threads} threads, but there are {cores} cores, and more threads than cores are slower\n"

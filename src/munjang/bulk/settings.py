@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from munjang.errors import UsageError
-from munjang.models.long_text import LongText
-from munjang.text.records import Format
-from munjang.types import Compute, Pooling, Precision
+from munjang.options import (
+    ComputeOption,
+    DimensionsOption,
+    EncodingOption,
+    IdColumnOption,
+    LongTextOption,
+    NormalizeOption,
+    Option,
+    PoolingOption,
+    PrecisionOption,
+    PromptNameOption,
+    TextColumnOption,
+    check_options,
+)
+from munjang.types import DEFAULT_COMPUTE, DEFAULT_ENCODING, DEFAULT_LONG_TEXT, DEFAULT_PRECISION
 from munjang.wording import brief_repr
 
 if TYPE_CHECKING:
@@ -17,9 +29,8 @@ if TYPE_CHECKING:
     from munjang.models.sentence_encoder import SentenceEncoder
 
 OutputFormat: TypeAlias = Literal["parquet", "npy"]
-
-SHARD_ROWS = 16_384
-"""Rows of a shard: about a minute of work, and few enough megabytes to build in memory."""
+InputFormat: TypeAlias = Literal["txt", "csv", "tsv", "jsonl", "parquet"]
+"""What can be read in parts."""
 
 
 @brief_repr
@@ -27,23 +38,23 @@ SHARD_ROWS = 16_384
 class BulkSettings:
     """How rows are read, turned into vectors and written. What is None follows from the file or the model."""
 
-    format: OutputFormat = "parquet"
-    text_column: str | None = None
-    id_column: str | None = None
-    input_format: Format | None = None
-    encoding: str = "utf-8-sig"
+    format: Annotated[OutputFormat, Option("The files to write.", flags=("--output-format",))] = "parquet"
+    text_column: TextColumnOption = None
+    id_column: IdColumnOption = None
+    input_format: Annotated[InputFormat | None, Option("The input format, if the file names do not show it.")] = None
+    encoding: EncodingOption = DEFAULT_ENCODING
     quoting: bool | None = None
-    keep_text: bool = False
-    precision: Precision = "float32"
-    dimensions: int | None = None
-    normalize: bool = False
-    prompt_name: str | None = None
-    long_text: LongText = "truncate"
+    keep_text: Annotated[bool, Option("Write the texts next to their vectors; `munjang add` needs them.")] = False
+    precision: PrecisionOption = DEFAULT_PRECISION
+    dimensions: DimensionsOption = None
+    normalize: NormalizeOption = False
+    prompt_name: PromptNameOption = None
+    long_text: LongTextOption = DEFAULT_LONG_TEXT
     """With "error", a text beyond the model's limit is a rejected row."""
-    compute: Compute = "float32"
-    pooling: Pooling | None = None
-    """For a model folder that does not name one."""
-    shard_rows: int = SHARD_ROWS
+    compute: ComputeOption = DEFAULT_COMPUTE
+    pooling: PoolingOption = None
+    shard_rows: Annotated[int, Option("Approximate number of rows per output file.", min=1)] = 16_384
+    """About a minute of work, and few enough megabytes to build in memory."""
 
     def encode(self, encoder: SentenceEncoder, texts: Iterable[str]) -> Encoded:
         """Encode texts as these settings say; those beyond the model's limit are cut and named, also where they are to be rejected."""
@@ -58,10 +69,6 @@ class BulkSettings:
 
     def check(self) -> None:
         """Refuse what no job can be run with."""
-        for name, known in (("format", OutputFormat), ("precision", Precision), ("long_text", LongText), ("compute", Compute)):
-            if getattr(self, name) not in get_args(known):
-                raise UsageError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(get_args(known))}")
-        if self.shard_rows < 1:
-            raise UsageError(f"shard_rows is {self.shard_rows}, expected at least 1")
-        if self.input_format == "json":
+        if str(self.input_format) == "json":
             raise UsageError("a JSON list cannot be read in parts\n  convert it to JSON Lines, one object a line")
+        check_options(BulkSettings, vars(self))

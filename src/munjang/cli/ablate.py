@@ -8,9 +8,12 @@ from typing import Annotated, Literal
 import typer
 
 from munjang.cli.data_options import ScaleOption
-from munjang.cli.options import JsonOption, LanguageOption, examples, new_app, report_language
+from munjang.cli.options import Chosen, JsonOption, LanguageOption, Takes, examples, new_app, report_language
 from munjang.cli.show import emit, note, print_table
 from munjang.errors import UsageError
+from munjang.train.ablate import CONCATENATIONS, POOLINGS, SCRATCH_WIDTH, AblationPlan, format_score, run_ablation
+from munjang.train.examples import DataSource
+from munjang.train.recipe import ModelRecipe, ScratchRecipe, StageRecipe
 
 app = new_app()
 
@@ -30,15 +33,13 @@ def ablate(
         str | None, typer.Option("--model", "-m", help="The model to train, with each pooling in turn. Default: the default model.")
     ] = None,
     scratch_layers: Annotated[int | None, typer.Option(min=1, help="Train from scratch, with this many layers.")] = None,
-    scratch_width: Annotated[int, typer.Option(min=8, help="With --scratch-layers: the width.")] = 128,
+    scratch_width: Annotated[int, typer.Option(min=8, help="With --scratch-layers: the width.")] = SCRATCH_WIDTH,
     scale: ScaleOption = None,
     only: Annotated[Literal["pooling", "concatenation"] | None, typer.Option(help="Run only this half of the table.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds per cell.")] = 3,
-    limit: Annotated[int | None, typer.Option(min=1, help="Number of rows to use per training file.")] = None,
-    epochs: Annotated[int, typer.Option(min=1, help="Passes through the data.")] = 1,
-    steps: Annotated[int | None, typer.Option(min=1, help="Stop each run after this many steps.")] = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Rows per step.")] = 16,
-    learning_rate: Annotated[float, typer.Option(help="The peak learning rate.")] = 2e-5,
+    *,
+    options: Annotated[Chosen, Takes(AblationPlan)],
+    rows: Annotated[Chosen, Takes(DataSource, only=["limit"])],
+    stage: Annotated[Chosen, Takes(StageRecipe, only=["epochs", "steps", "batch_size", "learning_rate"])],
     language: LanguageOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -49,10 +50,7 @@ def ablate(
     from munjang.train import explain_import_error
 
     try:
-        from munjang.train.ablate import CONCATENATIONS, POOLINGS, AblationPlan, format_score, run_ablation
-        from munjang.train.examples import DataSource
         from munjang.train.progress import StepsOnly
-        from munjang.train.recipe import ModelRecipe, ScratchRecipe
     except ImportError as error:
         raise explain_import_error(error) from error
     from munjang.models.registry import resolve
@@ -65,10 +63,10 @@ def ablate(
     plan = AblationPlan(
         model=ModelRecipe(scratch=scratch) if scratch is not None else ModelRecipe(base=str(resolve(model).path)),
         test=DataSource(path=str(test), label_range=scale),
-        nli=None if nli is None else DataSource(path=str(nli), limit=limit),
-        sts=None if sts is None else DataSource(path=str(sts), label_range=scale, limit=limit),
-        seeds=seeds,
-        stage={"epochs": epochs, "steps": steps, "batch_size": batch_size, "learning_rate": learning_rate},
+        nli=None if nli is None else DataSource(path=str(nli), **rows),
+        sts=None if sts is None else DataSource(path=str(sts), label_range=scale, **rows),
+        stage=stage,
+        **options,
         poolings=() if only == "concatenation" else POOLINGS,
         concatenations=() if only == "pooling" else CONCATENATIONS,
     )
@@ -78,6 +76,6 @@ def ablate(
     if as_json:
         emit(ablation.to_json())
         return
-    rows = [(row.part, row.objective, row.pooling, row.concatenation, format_score(row)) for row in ablation.rows]
-    print_table(("part", "objective", "pooling", "concatenation", "Spearman × 100"), rows, right=("Spearman × 100",))
+    table = [(row.part, row.objective, row.pooling, row.concatenation, format_score(row)) for row in ablation.rows]
+    print_table(("part", "objective", "pooling", "concatenation", "Spearman × 100"), table, right=("Spearman × 100",))
     note(f"before training: {100 * ablation.untrained:.2f}; table in {output}/ablation.html and .json")

@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from munjang.cli.data_options import ScaleOption, SkipBadOption
-from munjang.cli.options import JsonOption, LanguageOption, ModelOption, chosen_pooling, examples, new_app, report_language
+from munjang.cli.data_options import ScaleOption
+from munjang.cli.options import Chosen, JsonOption, LanguageOption, ModelOption, Takes, chosen_pooling, examples, new_app, report_language
 from munjang.cli.show import emit, print_facts, print_table
 from munjang.errors import UsageError
+from munjang.train.examples import DataSource
+from munjang.train.plans import DROPOUTS, AdaptPlan
+from munjang.train.recipe import ModelRecipe, StageRecipe, TopKeys
 
 if TYPE_CHECKING:
     from munjang.train.adapt.run import Adaptation
+
+STAGE_KEYS = ("epochs", "steps", "batch_size", "learning_rate", "evaluate_every")
+BY_METHOD = dict.fromkeys(("batch_size", "learning_rate"), "depends on the method")
+DROPOUT = f"{DROPOUTS['simcse']:g} for simcse, else the model's own"
 
 app = new_app()
 
@@ -29,38 +36,24 @@ def adapt(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Texts from the domain: txt, CSV, TSV, JSON Lines or Parquet.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The output folder.")],
     model: ModelOption = None,
-    method: Annotated[
-        Literal["mlm", "tsdae", "simcse"],
-        typer.Option(
-            help="mlm: predict hidden words; tsdae: reconstruct texts from their vectors; simcse: contrast each text with the others."
-        ),
-    ] = "tsdae",
+    *,
+    options: Annotated[Chosen, Takes(AdaptPlan)],
     text_column: Annotated[list[str] | None, typer.Option("--text-column", help="A column with text; may be repeated.")] = None,
     where: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Only rows with this value, such as kind=report; != for all others.")
     ] = None,
     sentences: Annotated[bool, typer.Option("--sentences", help="Split texts into sentences.")] = False,
-    skip_bad: SkipBadOption = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="Number of texts to use per file, drawn at random.")] = None,
-    extend_vocabulary: Annotated[int | None, typer.Option(min=1, help="Add up to this many words of the domain to the vocabulary.")] = None,
+    rows: Annotated[Chosen, Takes(DataSource)],
     share: Annotated[float | None, typer.Option(help="The fraction of tokens that are hidden (mlm, 0.15) or deleted (tsdae, 0.6).")] = None,
     whole_words: Annotated[bool, typer.Option("--whole-words", help="Hide whole words (mlm only).")] = False,
-    max_length: Annotated[int | None, typer.Option(min=3, help="Truncate texts to this many tokens; the model keeps this limit.")] = None,
-    dropout: Annotated[
-        float | None, typer.Option(min=0.0, max=0.9, help="Dropout during training. Default: 0.1 for simcse, else the model's own.")
-    ] = None,
-    epochs: Annotated[int, typer.Option(min=1, help="Passes through the text.")] = 1,
-    steps: Annotated[int | None, typer.Option(min=1, help="Stop after this many steps.")] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Texts per step. Default: depends on the method.")] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="The peak learning rate. Default: depends on the method.")] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")] = 42,
+    trained: Annotated[Chosen, Takes(ModelRecipe, only=["max_length", "dropout", "extend_vocabulary"], worded={"dropout": DROPOUT})],
+    stage: Annotated[Chosen, Takes(StageRecipe, only=STAGE_KEYS, worded=BY_METHOD)],
+    run: Annotated[Chosen, Takes(TopKeys)],
     dev: Annotated[
         list[Path] | None,
         typer.Option("--dev", help="Scored pairs, pairs or triplets to measure on; the first file decides which weights are kept."),
     ] = None,
     scale: ScaleOption = None,
-    evaluate_every: Annotated[int | None, typer.Option(min=1, help="Measure every this many steps and keep the best weights.")] = None,
-    checkpoint_every: Annotated[int, typer.Option(min=1, help="Steps between checkpoints.")] = 500,
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")] = False,
     language: LanguageOption = None,
     as_json: JsonOption = False,
@@ -72,40 +65,22 @@ def adapt(
     from munjang.train import explain_import_error
 
     try:
-        from munjang.train.adapt.run import AdaptPlan, adapt_model
-        from munjang.train.examples import DataSource
+        from munjang.train.adapt.run import adapt_model
         from munjang.train.progress import Live
-        from munjang.train.recipe import ModelRecipe
     except ImportError as error:
         raise explain_import_error(error) from error
     from munjang.models.registry import resolve
 
-    settings = _settings(method, share=share, whole_words=whole_words)
+    settings = _objective_settings(options["method"], share=share, whole_words=whole_words)
     kind: Literal["plain", "sentences"] = "sentences" if sentences else "plain"
     columns, conditions = tuple(text_column or ()), tuple(where or ())
     plan = AdaptPlan(
-        files=tuple(
-            DataSource(path=str(file), kind=kind, texts=columns, skip_bad=skip_bad, limit=limit, where=conditions) for file in files
-        ),
+        files=tuple(DataSource(path=str(file), kind=kind, texts=columns, where=conditions, **rows) for file in files),
         output=str(output),
-        model=ModelRecipe(
-            base=str(resolve(model).path),
-            pooling=chosen_pooling(),
-            max_length=max_length,
-            dropout=dropout,
-            extend_vocabulary=extend_vocabulary,
-        ),
-        method=method,
-        stage={
-            "settings": settings,
-            "epochs": epochs,
-            "steps": steps,
-            "batch_size": batch_size,
-            "learning_rate": learning_rate,
-            "evaluate_every": evaluate_every,
-        },
-        seed=seed,
-        checkpoint_every=checkpoint_every,
+        model=ModelRecipe(base=str(resolve(model).path), pooling=chosen_pooling(), **trained),
+        stage={"settings": settings, **stage},
+        **options,
+        **run,
         dev=tuple(DataSource(path=str(file), label_range=scale) for file in dev or ()),
     )
     with Live() as live:
@@ -114,7 +89,7 @@ def adapt(
         _show(made, as_json=as_json)
 
 
-def _settings(method: str, *, share: float | None, whole_words: bool) -> dict[str, object]:
+def _objective_settings(method: str, *, share: float | None, whole_words: bool) -> dict[str, object]:
     """Return the objective's settings; an option of another method is refused."""
     if share is not None and method == "simcse":
         raise UsageError("--share is for mlm and tsdae, simcse hides and deletes nothing")

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from munjang.cli.library_files import LibraryArgument, PatienceOption, open_with_model
-from munjang.cli.options import (
-    Columns,
-    JsonOption,
-    ModelChoice,
-    examples,
-    new_app,
-)
+from munjang.cli.library_files import LibraryArgument, open_with_model
+from munjang.cli.options import Chosen, Columns, JsonOption, ModelChoice, Takes, examples, new_app
 from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts
 from munjang.errors import MissingExtra
-from munjang.file_lock import PATIENCE
-
-if TYPE_CHECKING:
-    from munjang.library.library import Library
+from munjang.library.library import Library
 
 app = new_app()
 
@@ -43,12 +34,9 @@ def add(
     ],
     *,
     columns: Columns,
-    passage_characters: Annotated[
-        int | None, typer.Option(min=50, help="Split longer documents into passages of this many characters (new libraries only).")
-    ] = None,
+    options: Annotated[Chosen, Takes(Library.open)],
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count broken lines and go on.")] = False,
     chosen_model: ModelChoice,
-    patience: PatienceOption = PATIENCE,
     as_json: JsonOption = False,
 ) -> None:
     """Add documents to a library or update it.
@@ -66,9 +54,8 @@ def add(
         chosen_model.model or bulk_model,
         compute=chosen_model.compute,
         create=True,
-        passage_characters=passage_characters,
         new=made,
-        patience=patience,
+        **options,
     ) as opened:
         try:
             with progress_bar("add", None, shown=True) as advance:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from munjang.cli.options import ComputeOption, JsonOption, ModelOption, TextColumnOption, examples, new_app
+from munjang.cli.options import Chosen, ComputeOption, JsonOption, ModelOption, Takes, TextColumnOption, examples, new_app
 from munjang.cli.show import emit, note, print_facts
+from munjang.train.augment import label_by_cosine, label_pairs, sample_pairs, write_silver
+from munjang.types import DEFAULT_COMPUTE
 from munjang.wording import count
 
 if TYPE_CHECKING:
@@ -31,20 +33,14 @@ def augment(
     output: Annotated[Path, typer.Option("--output", "-o", help="Silver pairs, as .csv, .tsv or .jsonl.")],
     cross: Annotated[str | None, typer.Option("--cross", help="The cross-encoder that labels; a name or folder.")] = None,
     model: ModelOption = None,
-    per_text: Annotated[int, typer.Option(min=1, help="Neighbours of each text, by each strategy.")] = 3,
-    strategy: Annotated[
-        Literal["bm25", "semantic", "both"], typer.Option(help="Neighbours by shared words, by meaning, or by both.")
-    ] = "both",
-    limit: Annotated[int | None, typer.Option(min=1, help="Keep at most this many pairs, drawn at random.")] = None,
-    score: Annotated[
-        Literal["model", "sigmoid", "clip"], typer.Option(help="Use the score as it is, its sigmoid, or clip it to 0 … 1.")
-    ] = "model",
+    *,
+    options: Annotated[Chosen, Takes(sample_pairs)],
+    labels: Annotated[Chosen, Takes(label_pairs)],
     cosine: Annotated[
         bool, typer.Option("--cosine", help="Label with the sentence encoder's cosine instead, to train a cross-encoder.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed for --limit.")] = 0,
     text_column: TextColumnOption = None,
-    compute: ComputeOption = "float32",
+    compute: ComputeOption = DEFAULT_COMPUTE,
     as_json: JsonOption = False,
 ) -> None:
     """Label pairs with a cross-encoder (Augmented SBERT).
@@ -58,18 +54,16 @@ def augment(
     from munjang.data.files import check_format
     from munjang.errors import UsageError
     from munjang.models.cross_encoder import CrossEncoder
-    from munjang.train.augment import SampleOptions, label_by_cosine, label_pairs, sample_pairs, write_silver
 
     check_format(output)
     if cosine and cross is not None:
         raise UsageError("--cosine and --cross both choose the labels\n  leave out one of them")
-    options = SampleOptions(per_text=per_text, strategy=strategy, limit=limit, seed=seed)
     texts, known = _texts(file, text_column)
     note(count(len(set(texts)), "different text") + (f", {count(len(known), 'pair')} of them are known" if known else ""))
     scorer = None if cosine else ProgressScorer(CrossEncoder.load(cross, compute=compute))
-    encoder = None if strategy == "bm25" and not cosine else load_encoder(model, compute=compute)
-    pairs = sample_pairs(texts, encoder=encoder, known=known, options=options)
-    silver = label_pairs(scorer, pairs, labelling=score) if scorer else label_by_cosine(cast("Encoder", encoder), pairs)
+    encoder = None if options["strategy"] == "bm25" and not cosine else load_encoder(model, compute=compute)
+    pairs = sample_pairs(texts, encoder=encoder, known=known, **options)
+    silver = label_pairs(scorer, pairs, **labels) if scorer else label_by_cosine(cast("Encoder", encoder), pairs)
     written = write_silver(silver, output)
     scores = np.array([pair.score for pair in silver])
     quartiles = [round(float(value), 4) for value in np.quantile(scores, (0.25, 0.5, 0.75))]

@@ -16,6 +16,7 @@ import typer
 from munjang.cli.options import ComputeOption, JsonOption, ModelOption, examples, new_app
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.errors import InputError, MissingExtra
+from munjang.types import DEFAULT_COMPUTE
 from munjang.wording import count
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def pairs(
     cross: Annotated[str | None, typer.Option(help="A cross-encoder. Default: the model's encoder with an untrained head.")] = None,
     n: Annotated[int, typer.Option("-n", min=2, max=10_000_000, help="Number of sentences.")] = 10_000,
     seconds: Annotated[float, typer.Option(min=0.0, max=600.0, help="Seconds to score sampled pairs.")] = 5.0,
-    compute: ComputeOption = "float32",
+    compute: ComputeOption = DEFAULT_COMPUTE,
     as_json: JsonOption = False,
 ) -> None:
     """Measure how long it takes to compare n sentences with each other: a cross-encoder over all pairs, or vectors and nearest neighbours.

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from munjang.cli.options import ComputeOption, JsonOption, ModelOption, TextColumnOption, chosen_pooling, examples, new_app
+from munjang.bulk.run import WorkerConfig, encode_bulk
+from munjang.bulk.settings import BulkSettings
+from munjang.cli.options import Chosen, JsonOption, ModelOption, NoQuotingOption, Takes, chosen_pooling, examples, new_app
 from munjang.cli.row_files import write_rows
 from munjang.cli.show import emit, note, print_facts, print_table, size_text
 from munjang.errors import InputError, UsageError
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from munjang.bulk.job import BulkJob, Receipt, ShardSpec
     from munjang.bulk.pair_blocks import BulkPairs
     from munjang.bulk.run import BulkReport, ProgressFactory
-    from munjang.bulk.settings import BulkSettings
 
 app = new_app()
 
@@ -42,31 +43,10 @@ def bulk(
     ],
     output: Annotated[str | None, typer.Option("--output", "-o", help="The folder, or fsspec address, to write to.")] = None,
     model: ModelOption = None,
-    format: Annotated[Literal["parquet", "npy"], typer.Option("--output-format", help="The files to write.")] = "parquet",
-    text_column: TextColumnOption = None,
-    id_column: Annotated[str | None, typer.Option(help="The column with ids.")] = None,
-    input_format: Annotated[
-        Literal["txt", "csv", "tsv", "jsonl", "parquet"] | None, typer.Option(help="The input format, if the file names do not show it.")
-    ] = None,
-    encoding: Annotated[str, typer.Option(help="The inputs' encoding.")] = "utf-8-sig",
-    no_quoting: Annotated[bool, typer.Option("--no-quoting", help="Treat double quotes in CSV as ordinary characters.")] = False,
-    keep_text: Annotated[
-        bool, typer.Option("--keep-text", help="Write the texts next to their vectors; `munjang add` needs them.")
-    ] = False,
-    precision: Annotated[
-        Literal["float32", "float16", "int8", "uint8", "binary", "ubinary"], typer.Option(help="The number format of the output.")
-    ] = "float32",
-    dimensions: Annotated[int | None, typer.Option(help="Keep this many leading dimensions (Matryoshka models).")] = None,
-    normalize: Annotated[bool, typer.Option("--normalize", help="Normalise vectors to length 1.")] = False,
-    prompt_name: Annotated[str | None, typer.Option(help="The name of the model's prompt to put before every text.")] = None,
-    long_text: Annotated[
-        Literal["truncate", "window", "error"], typer.Option(help="How to handle texts beyond the model's limit; error rejects them.")
-    ] = "truncate",
-    compute: ComputeOption = "float32",
-    shard_rows: Annotated[int, typer.Option(min=1, help="Approximate number of rows per output file.")] = 16_384,
-    workers: Annotated[int | None, typer.Option(min=1, help="Number of processes. Default: one per core.")] = None,
-    threads: Annotated[int, typer.Option(min=1, help="Threads per process.")] = 1,
-    dask: Annotated[str | None, typer.Option(help="A Dask scheduler's address (tls://…), or local for a cluster on this machine.")] = None,
+    *,
+    options: Annotated[Chosen, Takes(BulkSettings, without=["pooling"])],
+    no_quoting: NoQuotingOption = False,
+    crew: Annotated[Chosen, Takes(WorkerConfig)],
     resume: Annotated[bool, typer.Option("--resume", help="Resume the job in the folder.")] = False,
     cache: Annotated[Path | None, typer.Option(help="A file on a local disk that keeps vectors across jobs.")] = None,
     merge: Annotated[Path | None, typer.Option(help="Also write all vectors to this one .parquet or .npy file.")] = None,
@@ -80,34 +60,16 @@ def bulk(
     """
     from munjang.bulk.output import merge as merge_output
     from munjang.bulk.output import open_output
-    from munjang.bulk.run import WorkerConfig, encode_bulk
-    from munjang.bulk.settings import BulkSettings
 
-    settings = BulkSettings(
-        format=format,
-        text_column=text_column,
-        id_column=id_column,
-        input_format=input_format,
-        encoding=encoding,
-        quoting=False if no_quoting else None,
-        keep_text=keep_text,
-        precision=precision,
-        dimensions=dimensions,
-        normalize=normalize,
-        prompt_name=prompt_name,
-        long_text=long_text,
-        compute=compute,
-        pooling=chosen_pooling(),
-        shard_rows=shard_rows,
-    )
+    settings = BulkSettings(**options, quoting=False if no_quoting else None, pooling=chosen_pooling())
     if estimate:
-        _estimate(inputs, model, settings, rows=rows, workers=workers, as_json=as_json)
+        _estimate(inputs, model, settings, rows=rows, workers=crew["workers"], as_json=as_json)
         return
     if output is None or rows is not None:
         raise UsageError("a folder to write to is missing (-o), or --rows was given without --estimate")
-    crew = WorkerConfig(workers, threads, dask)
+    workers = WorkerConfig(**crew)
     with bulk_progress() as watch:
-        report = encode_bulk(inputs, output, model=model, settings=settings, crew=crew, resume=resume, cache=cache, watch=watch)
+        report = encode_bulk(inputs, output, model=model, settings=settings, crew=workers, resume=resume, cache=cache, watch=watch)
     if not report.rows:
         raise InputError(f"{output}: no row could be used, {report.rejected:,} were rejected\n  {output}/rejected.jsonl says why")
     digest = None if merge is None else merge_output(open_output(output), merge)
@@ -165,7 +127,7 @@ def _show_estimate(found: Estimate) -> None:
 
 def show_bulk_pairs(folder: str, *, threshold: float, top: int, dask: str | None, output: Path | None, as_json: bool) -> None:
     """Find the pairs and show or write them."""
-    found = _found(folder, threshold, top, dask)
+    found = _mine_folder(folder, threshold, top, dask)
     if found.cut:
         note(f"there are more pairs than the {top:,} best (--top)")
     rows = [{"score": round(pair.score, 6), "a": pair.a, "b": pair.b} for pair in found.pairs]
@@ -181,7 +143,7 @@ def show_bulk_pairs(folder: str, *, threshold: float, top: int, dask: str | None
     print_facts([("pairs", f"{len(rows):,}"), ("pairs of the very same", f"{found.same:,}"), *written])
 
 
-def _found(folder: str, threshold: float, top: int, dask: str | None) -> BulkPairs:
+def _mine_folder(folder: str, threshold: float, top: int, dask: str | None) -> BulkPairs:
     from munjang.bulk.pair_blocks import count_blocks, mine_output
     from munjang.models.progress import progress_bar
 

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from munjang.cli.data_options import (
-    ColumnOption,
-    FileArgument,
-    LabelOption,
-    LayoutOption,
-    PositiveOption,
-    ScaleOption,
-    SkipBadOption,
-    SplitOption,
-    facts_of,
-    located,
-    read_options,
-    tell,
-)
-from munjang.cli.options import ComputeOption, JsonOption, ModelOption, OutputOption, examples, new_app
+from munjang.cli.data_options import DataOptions, FileArgument, LabelOption, PositiveOption, ScaleOption, facts_of
+from munjang.cli.options import Chosen, EncoderChoice, JsonOption, OutputOption, Takes, examples, new_app
 from munjang.cli.scores import check_output, hundred
 from munjang.cli.show import emit, print_facts, print_table
 from munjang.errors import InputError, UsageError
+from munjang.evaluate import calibrate as library
 
 if TYPE_CHECKING:
     from munjang.data.read import AnyDataset
@@ -47,22 +35,16 @@ app = new_app()
 )
 def calibrate(
     file: FileArgument,
-    model: ModelOption = None,
-    method: Annotated[
-        Literal["isotonic", "logistic"],
-        typer.Option(help="isotonic: any rising curve (needs some hundred pairs); logistic: a sigmoid (works with few)."),
-    ] = "isotonic",
+    *,
+    chosen_model: EncoderChoice,
+    options: Annotated[Chosen, Takes(library.calibrate)],
     same_at: Annotated[
         float | None, typer.Option(help="For scored pairs: the score, in the file's scale, from which a pair counts as the same.")
     ] = None,
-    layout: LayoutOption = None,
-    column: ColumnOption = None,
     scale: ScaleOption = None,
     label: LabelOption = None,
     positive: PositiveOption = None,
-    split: SplitOption = "test",
-    skip_bad: SkipBadOption = False,
-    compute: ComputeOption = "float32",
+    reading: DataOptions,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -74,17 +56,14 @@ def calibrate(
     """
     from munjang.cli.load_model import load_judge
     from munjang.data.read import read_any
-    from munjang.evaluate import calibrate as library
     from munjang.evaluate.pair_scores import is_scorer
 
     check_output(output)
-    with located(file, split=split) as path:
-        data = read_any(path, read_options(layout=layout, columns=column, scale=scale, labels=label, skip_bad=skip_bad))
-    tell(data)
+    data = reading.read(file, read_any, scale=scale, labels=label)
     labels = same_labels(data, same_at)
-    judge = load_judge(model, compute=compute, positive=positive)
+    judge = load_judge(chosen_model.model, compute=chosen_model.compute, positive=positive)
     scores = score_rows(judge, data)
-    report = library.calibrate(scores, labels, method=method)
+    report = library.calibrate(scores, labels, **options)
     of_model = {"model": judge.name, "fingerprint": judge.fingerprint}
     if output is not None:
         _write(output, {**report.calibration.to_json(), **of_model})

@@ -8,24 +8,14 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from munjang.cli.data_options import (
-    ColumnOption,
-    FileArgument,
-    LabelOption,
-    LayoutOption,
-    PositiveOption,
-    ScaleOption,
-    SkipBadOption,
-    SplitOption,
-    facts_of,
-    located,
-    read_options,
-    tell,
-)
-from munjang.cli.options import ComputeOption, JsonOption, OutputOption, examples, new_app
-from munjang.cli.scores import check_output, deliver, hundred, interval_text, p_text
+from munjang.cli.data_options import DataOptions, FileArgument, LabelOption, PositiveOption, ScaleOption, facts_of, tell
+from munjang.cli.options import Chosen, ComputeOption, Takes, examples, new_app
+from munjang.cli.scores import Delivery, hundred, interval_text, p_text
 from munjang.cli.show import print_table
 from munjang.errors import InputError, UsageError, quote
+from munjang.evaluate.compare import compare_nli, compare_pairs, compare_retrieval, compare_sts
+from munjang.options import default_of
+from munjang.types import DEFAULT_COMPUTE
 from munjang.wording import count
 
 if TYPE_CHECKING:
@@ -37,6 +27,12 @@ if TYPE_CHECKING:
     from munjang.types import Compute
 
     Judge: TypeAlias = PromptedEncoder | ProgressScorer
+
+METRICS = (
+    "spearman (default) or pearson for scored pairs; ap for same/different pairs; accuracy for classes; "
+    f"ndcg@k, mrr@k, map@k, recall@k or precision@k for retrieval (default: {default_of(compare_retrieval, 'metric')})."
+)
+RESAMPLES_IN_WORDS = f"{default_of(compare_sts, 'resamples'):,}, or {default_of(compare_pairs, 'resamples'):,} for same/different pairs"
 
 app = new_app()
 
@@ -50,23 +46,15 @@ def compare(
     a: Annotated[str, typer.Argument(metavar="MODEL", help="A model's name or folder.")],
     b: Annotated[str, typer.Argument(metavar="MODEL", help="A second model's name or folder.")],
     file: FileArgument,
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            help="spearman (default) or pearson for scored pairs; ap for same/different; accuracy for classes; ndcg@10, … for retrieval."
-        ),
-    ] = None,
-    layout: LayoutOption = None,
-    column: ColumnOption = None,
+    *,
+    metric: Annotated[str | None, typer.Option(help=METRICS)] = None,
+    options: Annotated[Chosen, Takes(compare_sts, only=["resamples"], worded={"resamples": RESAMPLES_IN_WORDS})],
     scale: ScaleOption = None,
     label: LabelOption = None,
     positive: PositiveOption = None,
-    split: SplitOption = "test",
-    skip_bad: SkipBadOption = False,
-    resamples: Annotated[int | None, typer.Option(min=1, help="Bootstrap resamples; 10,000, or 1,000 for same/different pairs.")] = None,
-    compute: ComputeOption = "float32",
-    output: OutputOption = None,
-    as_json: JsonOption = False,
+    reading: DataOptions,
+    compute: ComputeOption = DEFAULT_COMPUTE,
+    delivery: Delivery,
 ) -> None:
     """Compare two models on a data set, with a significance test.
 
@@ -75,42 +63,38 @@ def compare(
     """
     from munjang.data.read import read_any
 
-    check_output(output)
+    delivery.check()
     models: tuple[Judge, Judge]
+    given = {name: value for name, value in options.items() if value is not None}
     if _is_corpus(file):
-        models, found, facts = _on_corpus((a, b), Path(file), metric=metric or "ndcg@10", split=split, resamples=resamples, compute=compute)
+        given |= {} if metric is None else {"metric": metric}
+        models, result, facts = _compare_on_corpus((a, b), Path(file), given, split=reading.split, compute=compute)
     else:
-        with located(file, split=split) as path:
-            data = read_any(path, read_options(layout=layout, columns=column, scale=scale, labels=label, skip_bad=skip_bad))
-        tell(data)
+        data = reading.read(file, read_any, scale=scale, labels=label)
         _check(data, metric)
-        models, found = _on_rows((a, b), data, metric, resamples, compute=compute, positive=positive)
+        models, result = _compare_on_rows((a, b), data, metric, given, compute=compute, positive=positive)
         facts = facts_of(data)
-    names = _names(models, (a, b))
-    deliver({**found.to_json(), "model_a": names[0], "model_b": names[1], **facts}, output=output, as_json=as_json)
-    if not as_json:
-        _print(found, names)
+    names = _name_models(models, (a, b))
+    delivery.give({**result.to_json(), "model_a": names[0], "model_b": names[1], **facts}, lambda: _print(result, names))
 
 
-def _on_rows(
-    names: tuple[str, str], data: AnyDataset, metric: str | None, resamples: int | None, *, compute: Compute, positive: str | None
+def _compare_on_rows(
+    names: tuple[str, str], data: AnyDataset, metric: str | None, options: Chosen, *, compute: Compute, positive: str | None
 ) -> tuple[tuple[Judge, Judge], Comparison]:
     from munjang.cli.load_model import load_judge
     from munjang.data.rows import LabelledPair, ScoredPair
-    from munjang.evaluate.bootstrap import RESAMPLES
-    from munjang.evaluate.compare import compare_nli, compare_pairs, compare_sts
 
     labelled: list[LabelledPair] = [row for row in data.rows if isinstance(row, LabelledPair)]
     if labelled and _wants_accuracy(labelled, metric):
         first, second = (_load_classifier(name, compute=compute) for name in names)
         labels = first.model.labels, second.model.labels
-        return (first, second), compare_nli(first, second, labelled, labels=labels, resamples=resamples or RESAMPLES)
+        return (first, second), compare_nli(first, second, labelled, labels=labels, **options)
     one, other = (load_judge(name, compute=compute, positive=positive) for name in names)
     if labelled:
-        return (one, other), compare_pairs(one, other, labelled, resamples=resamples or 1_000)
+        return (one, other), compare_pairs(one, other, labelled, **options)
     scored: list[ScoredPair] = [row for row in data.rows if isinstance(row, ScoredPair)]
     against: Against = "pearson" if metric == "pearson" else "spearman"
-    return (one, other), compare_sts(one, other, scored, against=against, resamples=resamples or RESAMPLES)
+    return (one, other), compare_sts(one, other, scored, against=against, **options)
 
 
 def _wants_accuracy(rows: Sequence[LabelledPair], metric: str | None) -> bool:
@@ -149,19 +133,17 @@ def _check(data: AnyDataset, metric: str | None) -> None:
         make_binary_labels(labelled)
 
 
-def _on_corpus(
-    names: tuple[str, str], path: Path, *, metric: str, split: str, resamples: int | None, compute: Compute
+def _compare_on_corpus(
+    names: tuple[str, str], path: Path, options: Chosen, *, split: str, compute: Compute
 ) -> tuple[tuple[PromptedEncoder, PromptedEncoder], Comparison, dict[str, str]]:
     from munjang.cli.load_model import load_for_search
     from munjang.data.retrieval import read_retrieval
-    from munjang.evaluate.bootstrap import RESAMPLES
-    from munjang.evaluate.compare import compare_retrieval
 
     task = read_retrieval(path, split=split)
     tell(task)
     (ask_a, a), (ask_b, b) = (load_for_search(name, compute=compute) for name in names)
-    found = compare_retrieval(a, b, task, query_encoders=(ask_a, ask_b), metric=metric, resamples=resamples or RESAMPLES)
-    return (a, b), found, {"file": task.source, "layout": task.layout}
+    result = compare_retrieval(a, b, task, query_encoders=(ask_a, ask_b), **options)
+    return (a, b), result, {"file": task.source, "layout": task.layout}
 
 
 def _is_corpus(file: str) -> bool:
@@ -175,7 +157,7 @@ def _is_corpus(file: str) -> bool:
     return file != "-" and get_file_kind(path) == "json" and read_first_bytes(path, 64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
 
 
-def _names(models: tuple[Judge, Judge], given: tuple[str, str]) -> tuple[str, str]:
+def _name_models(models: tuple[Judge, Judge], given: tuple[str, str]) -> tuple[str, str]:
     """The models' names, or what the caller wrote where two folders have one name."""
     first, second = (model.name for model in models)
     return (first, second) if first != second else given

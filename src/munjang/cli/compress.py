@@ -15,13 +15,13 @@ from munjang.atomic import make_folder, sync
 from munjang.cli.data_options import ScaleOption, SkipBadOption, located, read_options, tell
 from munjang.cli.dev_score import DevScore, dev_score
 from munjang.cli.load_model import load_model
-from munjang.cli.options import JsonOption, ModelArgument, chosen_pooling, examples, new_app
+from munjang.cli.options import Chosen, JsonOption, ModelArgument, Takes, chosen_pooling, examples, new_app
 from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts, print_table, size_text
 from munjang.cli.speed import measure
 from munjang.data import AnyDataset
 from munjang.engine.weights import find_weights
-from munjang.errors import UsageError, quote
+from munjang.errors import UsageError
 from munjang.models.compress.parts import (
     ModelParts,
     add_projection,
@@ -34,7 +34,8 @@ from munjang.models.compress.parts import (
 from munjang.models.compress.vocabulary import PruneOptions, prune_parts
 from munjang.models.export import export_onnx
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.types import Compute
+from munjang.options import Option
+from munjang.types import DEFAULT_COMPUTE, Compute
 from munjang.wording import count
 
 if TYPE_CHECKING:
@@ -43,6 +44,22 @@ if TYPE_CHECKING:
 app = new_app()
 
 ONE_ROUND = 1.0
+
+
+@dataclass(frozen=True)
+class CompressionSteps:
+    """Which steps to take; None and False leave one out."""
+
+    layers: Annotated[tuple[int, ...] | None, Option("Keep only these layers.", flags=("--keep-layers",), commas=True)] = None
+    vocabulary: PruneOptions | None = None
+    dimension: Annotated[int | None, Option("Reduce vectors to this many dimensions.", min=1, flags=("--dimensions",))] = None
+    half: Annotated[bool, Option("Write float16: half the bytes on disk.")] = False
+    int8: Annotated[bool, Option("Also measure the result in int8.")] = False
+
+    def check(self) -> None:
+        """Refuse a call that asks for nothing."""
+        if not (self.layers or self.vocabulary or self.dimension or self.half):
+            raise UsageError("no step is asked for\n  give --keep-layers, --vocabulary, --prune, --dimensions or --half")
 
 
 @app.command(
@@ -58,14 +75,10 @@ def compress(
         list[Path] | None, typer.Option("--texts", metavar="FILE", help="Texts like those the model will read; may be repeated.")
     ] = None,
     text_column: Annotated[list[str] | None, typer.Option("--text-column", help="A column with text; may be repeated.")] = None,
-    keep_layers: Annotated[str | None, typer.Option("--keep-layers", metavar="0,2,…", help="Keep only these layers.")] = None,
-    vocabulary: Annotated[int | None, typer.Option("--vocabulary", min=1, help="Keep this many tokens, the most useful ones.")] = None,
+    *,
+    steps: Annotated[Chosen, Takes(CompressionSteps)],
+    pruning: Annotated[Chosen, Takes(PruneOptions)],
     prune: Annotated[bool, typer.Option("--prune", help="Keep all tokens that the texts use.")] = False,
-    scripts: Annotated[str, typer.Option("--scripts", help="Codes of the languages whose characters are kept.")] = "ko,en",
-    minimum_count: Annotated[int, typer.Option("--minimum-count", min=1, help="Minimum number of times the texts use a token.")] = 1,
-    dimension: Annotated[int | None, typer.Option("--dimensions", min=1, help="Reduce vectors to this many dimensions.")] = None,
-    half: Annotated[bool, typer.Option("--half", help="Write float16: half the bytes on disk.")] = False,
-    int8: Annotated[bool, typer.Option("--int8", help="Also measure the result in int8.")] = False,
     dev: Annotated[str | None, typer.Option("--dev", help="Scored pairs, same/different pairs or triplets to measure on.")] = None,
     scale: ScaleOption = None,
     skip_bad: SkipBadOption = False,
@@ -77,30 +90,18 @@ def compress(
     Steps run in this order: layers, vocabulary, dimension, half. Texts whose tokens are all kept have the same vectors after
     --vocabulary or --prune. After --keep-layers, retrain the model with munjang distill.
     """
-    from munjang.models.compress.vocabulary import PruneOptions
     from munjang.models.registry import resolve
     from munjang.models.samples import load_samples
 
     source = resolve(model).path
-    codes = tuple(code.strip() for code in scripts.split(",") if code.strip())
-    pruning = PruneOptions(scripts=codes, minimum_count=minimum_count, size=vocabulary) if prune or vocabulary else None
-    wanted = Wanted(layers=_numbers(keep_layers), vocabulary=pruning, dimension=dimension, half=half, int8=int8)
+    wanted = CompressionSteps(**steps, vocabulary=PruneOptions(**pruning) if prune or pruning["size"] else None)
     wanted.check()
-    if (pruning or dimension) and not texts:
+    if (wanted.vocabulary or wanted.dimension) and not texts:
         raise UsageError("--vocabulary, --prune and --dimensions need --texts: texts like those the model will read")
     given = _texts(texts, text_column or [], skip_bad) if texts else [sample.text for sample in load_samples()]
     measured_on = None if dev is None else _dev(dev, scale, skip_bad)
     figures = compress_model(source, output, given, wanted=wanted, dev=measured_on, seconds=seconds, tell=note)
     _show(output, figures, wanted, as_json=as_json)
-
-
-def _numbers(text: str | None) -> tuple[int, ...] | None:
-    if text is None:
-        return None
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() for part in parts):
-        raise UsageError(f"--keep-layers {quote(text)}, expected numbers with commas between them, such as 0,2,4,7,9,11")
-    return tuple(int(part) for part in parts)
 
 
 def _texts(files: list[Path], columns: list[str], skip_bad: bool) -> list[str]:
@@ -125,7 +126,7 @@ def _dev(file: str, scale: tuple[float, float] | None, skip_bad: bool) -> AnyDat
     return data
 
 
-def _show(output: Path, figures: list[Figures], wanted: Wanted, *, as_json: bool) -> None:
+def _show(output: Path, figures: list[Figures], wanted: CompressionSteps, *, as_json: bool) -> None:
     if as_json:
         emit({"path": str(output), "steps": [asdict(one) for one in figures]})
         return
@@ -156,29 +157,13 @@ SPEED_TEXTS = 128
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which steps to take; None and False leave one out."""
-
-    layers: tuple[int, ...] | None = None
-    vocabulary: PruneOptions | None = None
-    dimension: int | None = None
-    half: bool = False
-    int8: bool = False
-
-    def check(self) -> None:
-        """Refuse a call that asks for nothing."""
-        if not (self.layers or self.vocabulary or self.dimension or self.half):
-            raise UsageError("no step is asked for\n  give --keep-layers, --vocabulary, --prune, --dimensions or --half")
-
-
-@dataclass(frozen=True)
 class Version:
     """The model after one step."""
 
     step: str
     detail: str
     path: Path
-    compute: Compute = "float32"
+    compute: Compute = DEFAULT_COMPUTE
 
 
 @dataclass(frozen=True)
@@ -199,7 +184,7 @@ Tell = Callable[[str], None]
 
 
 def compress_model(
-    source: Path, target: Path, texts: Sequence[str], *, wanted: Wanted, dev: AnyDataset | None, seconds: float, tell: Tell
+    source: Path, target: Path, texts: Sequence[str], *, wanted: CompressionSteps, dev: AnyDataset | None, seconds: float, tell: Tell
 ) -> list[Figures]:
     """Write the smaller model to `target`; return the figures of the model as it came and after every step."""
     wanted.check()
@@ -218,7 +203,7 @@ def compress_model(
     return figures
 
 
-def _versions(source: Path, rooms: Path, texts: Sequence[str], wanted: Wanted, tell: Tell) -> Iterator[Version]:
+def _versions(source: Path, rooms: Path, texts: Sequence[str], wanted: CompressionSteps, tell: Tell) -> Iterator[Version]:
     """Take the steps one after the other, each from what the one before wrote."""
     parts = read_parts(source, pooling=chosen_pooling())
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
@@ -23,6 +24,8 @@ from munjang.wording import count
 if TYPE_CHECKING:
     from munjang.data.read import ReadOptions
     from munjang.data.rows import Dataset, RetrievalTask, TextPair
+
+AnyRows = TypeVar("AnyRows", bound="Dataset[Any]")
 
 FileArgument: TypeAlias = Annotated[
     str,
@@ -48,8 +51,8 @@ LabelOption: TypeAlias = Annotated[
     typer.Option("--label", metavar="LABEL=same|different", help="The meaning of a label, such as 1=same; repeat it for each label."),
 ]
 SplitOption: TypeAlias = Annotated[str, typer.Option("--split", help="Which part of a folder: train, dev, test.")]
+DEFAULT_SPLIT = "test"
 SkipBadOption: TypeAlias = Annotated[bool, typer.Option("--skip-bad", help="Skip and count broken rows.")]
-ResamplesOption: TypeAlias = Annotated[int, typer.Option("--resamples", min=0, help="Bootstrap resamples for the intervals; 0 omits them.")]
 
 PositiveOption: TypeAlias = Annotated[
     str | None, typer.Option("--positive", metavar="LABEL", help="The model's label that means the same, if it has several labels.")
@@ -60,6 +63,34 @@ SHOWN_MESSAGES = 5
 SUFFIXES = ("csv", "tsv", "txt", "json", "jsonl", "ndjson", "parquet")
 MAGIC = ((b"PAR1", "parquet"), (b"{", "jsonl"), (b"[", "json"))
 """The first bytes of what standard input may hold; anything else is a table, whose separator the reader finds out."""
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """How a labelled file is read: its layout or its columns, which part of a folder it is, and whether broken rows are an error."""
+
+    layout: LayoutOption = None
+    column: ColumnOption = None
+    split: SplitOption = DEFAULT_SPLIT
+    skip_bad: SkipBadOption = False
+
+    def reading(self, *, scale: tuple[float, float] | None = None, labels: Sequence[str] | None = None) -> ReadOptions:
+        """Return what a reader is told."""
+        return read_options(layout=self.layout, columns=self.column, scale=scale, labels=labels, skip_bad=self.skip_bad)
+
+    def read(
+        self,
+        file: str,
+        reader: Callable[[Path, ReadOptions], AnyRows],
+        *,
+        scale: tuple[float, float] | None = None,
+        labels: Sequence[str] | None = None,
+    ) -> AnyRows:
+        """Return the rows of a file, and tell how they were read."""
+        with located(file, split=self.split) as path:
+            data = reader(path, self.reading(scale=scale, labels=labels))
+        tell(data)
+        return data
 
 
 def read_options(
@@ -80,22 +111,21 @@ def read_options(
     return ReadOptions(layout=layout, columns=by_role or None, scale=scale, labels=_meanings(labels), skip_bad=skip_bad)
 
 
-def read_translations(file: str, other: str | None, *, split: str, options: ReadOptions) -> Dataset[TextPair]:
+def read_translations(file: str, other: str | None, options: DataOptions) -> Dataset[TextPair]:
     """Return pairs of sentences of one file, or of two files with a sentence a line, and tell how they were read."""
     from munjang.data.parallel import read_parallel
     from munjang.data.read import read_text_pairs
 
-    if other is not None:
-        data = read_parallel(file, other, skip_bad=options.skip_bad)
-    else:
-        with located(file, split=split) as path:
-            data = read_text_pairs(path, options)
+    if other is None:
+        return options.read(file, read_text_pairs)
+    options.reading()  # refuses a layout beside columns
+    data = read_parallel(file, other, skip_bad=options.skip_bad)
     tell(data)
     return data
 
 
 @contextmanager
-def located(file: str, *, split: str = "test") -> Iterator[Path]:
+def located(file: str, *, split: str = DEFAULT_SPLIT) -> Iterator[Path]:
     """Yield the path of a data file: the argument itself, one file of a folder, or standard input, kept on disk meanwhile."""
     if file != "-":
         path = Path(file)

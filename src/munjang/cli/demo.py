@@ -10,6 +10,7 @@ import typer
 
 from munjang.cli.options import ComputeOption, JsonOption, ModelOption, examples, new_app
 from munjang.cli.show import emit, note, print_table
+from munjang.types import DEFAULT_COMPUTE
 from munjang.wording import count
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def demo(
     k: Annotated[int, typer.Option("--top", "-k", min=1, help="Sentences per query.")] = 3,
     model: ModelOption = None,
     rerank: Annotated[bool, typer.Option("--rerank/--no-rerank", help="Re-rank the best hits with the bundled re-ranker.")] = True,
-    compute: ComputeOption = "float32",
+    compute: ComputeOption = DEFAULT_COMPUTE,
     as_json: JsonOption = False,
 ) -> None:
     """Search a small sample collection in Korean and English.

@@ -13,17 +13,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from munjang.cli.options import (
-    UTF8,
     Chosen,
+    Columns,
     ComputeOption,
-    EncodingOption,
-    FormatOption,
     JsonOption,
     ModelOption,
-    NoQuotingOption,
     OutputOption,
     Takes,
-    TextColumnOption,
     examples,
     new_app,
 )
@@ -31,6 +27,7 @@ from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts
 from munjang.errors import TextError
 from munjang.models.sentence_encoder import SentenceEncoder
+from munjang.types import DEFAULT_COMPUTE
 from munjang.wording import count, plural
 
 if TYPE_CHECKING:
@@ -75,15 +72,11 @@ def encode(
     ],
     output: OutputOption = None,
     model: ModelOption = None,
-    text_column: TextColumnOption = None,
-    id_column: Annotated[str | None, typer.Option(help="The column with ids.")] = None,
-    format: FormatOption = None,
-    encoding: EncodingOption = UTF8,
-    no_quoting: NoQuotingOption = False,
-    keep_text: Annotated[bool, typer.Option("--keep-text", help="Write the texts next to their vectors.")] = False,
     *,
+    columns: Columns,
+    keep_text: Annotated[bool, typer.Option("--keep-text", help="Write the texts next to their vectors.")] = False,
     options: Annotated[Chosen, Takes(SentenceEncoder.encode)],
-    compute: ComputeOption = "float32",
+    compute: ComputeOption = DEFAULT_COMPUTE,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip and count broken lines.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -93,20 +86,18 @@ def encode(
     """
     from munjang.cli.load_model import load_model
     from munjang.cli.vector_files import check_suffix
-    from munjang.text.readers import read_texts
     from munjang.text.records import BadLines
 
     if output is not None:
         check_suffix(output)
     bad = BadLines() if skip_bad else None
-    quoting = False if no_quoting else None
-    records = read_texts(file, text_column=text_column, id_column=id_column, format=format, quoting=quoting, encoding=encoding, bad=bad)
+    records = columns.read(file, bad=bad)
     if output is None and not as_json:
         note("nothing is saved: the vectors are only counted\n  -o vectors.npy saves them, --json prints them")
     encoder = load_model(model, compute=compute)
     summary = _encode_all(
         encoder,
-        _checked(records, bad),
+        _refuse_unclean(records, bad),
         options,
         output=output,
         lines=as_json and output is None,
@@ -177,7 +168,7 @@ def _blocks(encoder: SentenceEncoder, records: Iterator[Record], options: Chosen
         yield block, encoded
 
 
-def _checked(records: Iterator[Record], bad: BadLines | None) -> Iterator[Record]:
+def _refuse_unclean(records: Iterator[Record], bad: BadLines | None) -> Iterator[Record]:
     """Refuse texts that no model takes while their line is still known."""
     from munjang.text.unicode import clean
 

@@ -1,7 +1,7 @@
 """`munjang evaluate`: a model and a labelled data set → scores with intervals. One sub-command per task.
 
-The tasks over rows are here, in `evaluate_nli.py` and `evaluate_mse.py`, those over a corpus in `evaluate_search.py`. A command reads the
-file, hands the rows to `evaluate/`, and shows what comes back; no number is computed here.
+The tasks over rows are here, those over a corpus in `evaluate_search.py`. A command reads the file, hands the rows to `evaluate/`, and
+shows what comes back; no number is computed here.
 """
 
 from __future__ import annotations
@@ -10,29 +10,36 @@ from typing import Annotated
 
 import typer
 
-from munjang.cli import evaluate_mse, evaluate_nli, evaluate_search
+from munjang.cli import evaluate_search
 from munjang.cli.data_options import (
-    ColumnOption,
+    DataOptions,
     FileArgument,
     LabelOption,
-    LayoutOption,
     PositiveOption,
-    ResamplesOption,
     ScaleOption,
-    SkipBadOption,
-    SplitOption,
     TranslationsArgument,
     facts_of,
-    located,
-    read_options,
     read_translations,
-    tell,
 )
-from munjang.cli.options import ComputeOption, JsonOption, ModelOption, OutputOption, examples, new_app
-from munjang.cli.scores import check_output, deliver, print_pairs, print_scores, print_sts
-from munjang.errors import UsageError
+from munjang.cli.options import Chosen, ComputeOption, EncoderChoice, Takes, examples, new_app
+from munjang.cli.scores import Delivery, print_nli, print_pairs, print_scores, print_sts
+from munjang.cli.show import print_facts
+from munjang.errors import InputError, UsageError
+from munjang.evaluate.clustering import evaluate_clustering
+from munjang.evaluate.nli import evaluate_nli, score_nli
+from munjang.evaluate.pairs import evaluate_pairs, make_binary_labels
+from munjang.evaluate.sts import evaluate_sts, evaluate_sts_scores
+from munjang.evaluate.translation import evaluate_translation
+from munjang.evaluate.triplets import evaluate_triplets
+from munjang.types import DEFAULT_COMPUTE
+from munjang.wording import count
 
 TASKS = ("sts", "pairs", "nli", "triplets", "retrieval", "rerank", "clustering", "translation", "mse")
+NEEDS_CLASSIFIER = (
+    "a sentence encoder gives vectors, not labels: nli needs a cross-encoder or a pair classifier with a label for each class (--model)\n"
+    '  train one with kind = "cross" or keep_head = true in a recipe (munjang train), or score labels predicted elsewhere with '
+    "--predictions FILE"
+)
 
 app = new_app()
 
@@ -58,64 +65,49 @@ def evaluate(context: typer.Context) -> None:
 )
 def sts(
     file: FileArgument,
-    model: ModelOption = None,
-    worst: Annotated[int, typer.Option(min=0, help="Number of worst pairs to show.")] = 10,
+    *,
+    chosen_model: EncoderChoice,
+    options: Annotated[Chosen, Takes(evaluate_sts)],
     same_at: Annotated[
         float | None, typer.Option(help="Also report the best F1 at separating pairs with at least this score (KLUE-STS: 3).")
     ] = None,
-    layout: LayoutOption = None,
-    column: ColumnOption = None,
     scale: ScaleOption = None,
-    split: SplitOption = "test",
-    skip_bad: SkipBadOption = False,
-    resamples: ResamplesOption = 10_000,
-    compute: ComputeOption = "float32",
-    output: OutputOption = None,
-    as_json: JsonOption = False,
+    reading: DataOptions,
+    delivery: Delivery,
 ) -> None:
     """Correlate similarities with human scores.
 
     Reports cosine, dot product and two distances, each by Pearson and Spearman; cosine per genre if the file has genres; and the worst
     pairs. For a cross-encoder, Pearson and Spearman of its score.
     """
-    from munjang.cli.load_model import load_encoder, load_scorer
+    from munjang.cli.load_model import load_scorer
     from munjang.data.read import read_scored_pairs
-    from munjang.evaluate.sts import evaluate_sts, evaluate_sts_scores
 
-    check_output(output)
-    with located(file, split=split) as path:
-        data = read_scored_pairs(path, read_options(layout=layout, columns=column, scale=scale, skip_bad=skip_bad))
-    tell(data)
+    delivery.check()
+    data = reading.read(file, read_scored_pairs, scale=scale)
     low, high = data.scale or (0.0, 1.0)
     cut = None if same_at is None else (same_at - low) / (high - low)
-    scorer = load_scorer(model, compute=compute)
+    scorer = load_scorer(chosen_model.model, compute=chosen_model.compute)
     if scorer is not None:
-        correlations = evaluate_sts_scores(scorer, data.rows, resamples=resamples)
-        deliver({**correlations.to_json(), "model": scorer.name, **facts_of(data)}, output=output, as_json=as_json)
-        if not as_json:
-            print_scores(correlations.scores, correlations.ci95)
+        correlations = evaluate_sts_scores(scorer, data.rows, resamples=options["resamples"])
+        body = {**correlations.to_json(), "model": scorer.name, **facts_of(data)}
+        delivery.give(body, lambda: print_scores(correlations.scores, correlations.ci95))
         return
-    encoder = load_encoder(model, compute=compute)
-    found = evaluate_sts(encoder, data.rows, worst=worst, binary_at=cut, resamples=resamples)
-    deliver({**found.to_json(), "model": encoder.name, **facts_of(data)}, output=output, as_json=as_json)
-    if not as_json:
-        print_sts(found, (low, high))
+    encoder = chosen_model.load()
+    result = evaluate_sts(encoder, data.rows, binary_at=cut, **options)
+    delivery.give({**result.to_json(), "model": encoder.name, **facts_of(data)}, lambda: print_sts(result, (low, high)))
 
 
 @app.command(epilog=examples("munjang evaluate pairs test.tsv", "munjang evaluate pairs mine.csv --label yes=same --label no=different"))
 def pairs(
     file: FileArgument,
-    model: ModelOption = None,
-    layout: LayoutOption = None,
-    column: ColumnOption = None,
+    *,
+    chosen_model: EncoderChoice,
+    options: Annotated[Chosen, Takes(evaluate_pairs)],
     label: LabelOption = None,
     positive: PositiveOption = None,
-    split: SplitOption = "test",
-    skip_bad: SkipBadOption = False,
-    resamples: ResamplesOption = 1_000,
-    compute: ComputeOption = "float32",
-    output: OutputOption = None,
-    as_json: JsonOption = False,
+    reading: DataOptions,
+    delivery: Delivery,
 ) -> None:
     """Separate pairs with the same meaning from others.
 
@@ -125,119 +117,175 @@ def pairs(
     """
     from munjang.cli.load_model import load_judge
     from munjang.data.read import read_labelled_pairs
-    from munjang.evaluate.pairs import evaluate_pairs, make_binary_labels
 
-    check_output(output)
-    with located(file, split=split) as path:
-        data = read_labelled_pairs(path, read_options(layout=layout, columns=column, labels=label, skip_bad=skip_bad))
-    tell(data)
+    delivery.check()
+    data = reading.read(file, read_labelled_pairs, labels=label)
     make_binary_labels(data.rows)  # refuses other labels before the model works
-    judge = load_judge(model, compute=compute, positive=positive)
-    found = evaluate_pairs(judge, data.rows, resamples=resamples)
-    deliver({**found.to_json(), "model": judge.name, **facts_of(data)}, output=output, as_json=as_json)
-    if not as_json:
-        print_pairs(found)
+    judge = load_judge(chosen_model.model, compute=chosen_model.compute, positive=positive)
+    result = evaluate_pairs(judge, data.rows, **options)
+    delivery.give({**result.to_json(), "model": judge.name, **facts_of(data)}, lambda: print_pairs(result))
 
 
-evaluate_nli.add_to(app)
+@app.command(
+    epilog=examples(
+        "munjang evaluate nli dev.tsv --model my-cross-encoder",
+        "munjang evaluate nli dev.tsv --model theirs --labels contradiction,entailment,neutral",
+        "munjang evaluate nli dev.tsv --predictions predicted.txt",
+    )
+)
+def nli(
+    file: FileArgument,
+    *,
+    predictions: Annotated[str | None, typer.Option(help="Labels predicted elsewhere, one per line, in the file's order.")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="The name or folder of a cross-encoder, or the folder of a pair classifier.")
+    ] = None,
+    compute: ComputeOption = DEFAULT_COMPUTE,
+    labels: Annotated[
+        str | None, typer.Option(metavar="A,B,C", help="The model's labels in order, if its folder does not name them.")
+    ] = None,
+    options: Annotated[Chosen, Takes(evaluate_nli)],
+    reading: DataOptions,
+    delivery: Delivery,
+) -> None:
+    """Score predicted inference labels.
+
+    Reports accuracy, macro F1 and the confusion matrix. A cross-encoder or a pair classifier predicts them, or a file holds them.
+    Rows without a gold label ("-") are left out and have no line in the predictions.
+    """
+    from munjang.cli.load_model import load_scorer
+    from munjang.data.read import read_labelled_pairs
+
+    if (predictions is None) == (model is None):
+        raise UsageError(NEEDS_CLASSIFIER if model is None else "--model and --predictions together, expected one of them")
+    delivery.check()
+    data = reading.read(file, read_labelled_pairs)
+    named: dict[str, str] = {}
+    if predictions is not None:
+        predicted = _read_predictions(predictions, len(data), data.source)
+        result = score_nli(predicted, [row.label for row in data.rows], **options)
+    else:
+        scorer = load_scorer(model, compute=compute)
+        if scorer is None:
+            raise UsageError(NEEDS_CLASSIFIER)
+        named = {"model": scorer.name}
+        names = tuple(name.strip() for name in labels.split(",")) if labels else scorer.model.labels
+        result = evaluate_nli(scorer, data.rows, labels=names, **options)
+    delivery.give({**result.to_json(), **named, **facts_of(data)}, lambda: print_nli(result))
+
+
+def _read_predictions(file: str, rows: int, source: str) -> list[str]:
+    from munjang.data.files import read_text
+
+    predicted = [line.strip() for line in read_text(file).strip().splitlines()]
+    if len(predicted) != rows or not predicted:
+        raise InputError(f"{file}: {count(len(predicted), 'prediction')}, expected {rows:,}, one for each labelled row of {source}")
+    return predicted
 
 
 @app.command(epilog=examples("munjang evaluate triplets triplets.jsonl --model my-model"))
 def triplets(
     file: FileArgument,
-    model: ModelOption = None,
-    margin: Annotated[float, typer.Option(help="How much closer the positive must be.")] = 0.0,
-    layout: LayoutOption = None,
-    column: ColumnOption = None,
-    split: SplitOption = "test",
-    skip_bad: SkipBadOption = False,
-    resamples: ResamplesOption = 10_000,
-    compute: ComputeOption = "float32",
-    output: OutputOption = None,
-    as_json: JsonOption = False,
+    *,
+    chosen_model: EncoderChoice,
+    options: Annotated[Chosen, Takes(evaluate_triplets)],
+    reading: DataOptions,
+    delivery: Delivery,
 ) -> None:
     """Count correctly ordered triplets.
 
     A triplet is correct if the positive is closer to the anchor than the negative.
     """
-    from munjang.cli.load_model import load_encoder
     from munjang.data.read import read_triplets
-    from munjang.evaluate.triplets import evaluate_triplets
 
-    check_output(output)
-    with located(file, split=split) as path:
-        data = read_triplets(path, read_options(layout=layout, columns=column, skip_bad=skip_bad))
-    tell(data)
-    encoder = load_encoder(model, compute=compute)
-    found = evaluate_triplets(encoder, data.rows, margin=margin, resamples=resamples)
-    deliver({**found.to_json(), "model": encoder.name, **facts_of(data)}, output=output, as_json=as_json)
-    if not as_json:
-        print_scores(found.scores, found.ci95)
+    delivery.check()
+    data = reading.read(file, read_triplets)
+    encoder = chosen_model.load()
+    result = evaluate_triplets(encoder, data.rows, **options)
+    delivery.give({**result.to_json(), "model": encoder.name, **facts_of(data)}, lambda: print_scores(result.scores, result.ci95))
 
 
 @app.command(epilog=examples("munjang evaluate clustering bills.tsv --seeds 5"))
 def clustering(
     file: FileArgument,
-    model: ModelOption = None,
-    k: Annotated[int | None, typer.Option("--clusters", "-k", min=1, help="Number of clusters. Default: the number of classes.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of k-means runs to average.")] = 3,
-    layout: LayoutOption = None,
-    column: ColumnOption = None,
-    split: SplitOption = "test",
-    skip_bad: SkipBadOption = False,
-    compute: ComputeOption = "float32",
-    output: OutputOption = None,
-    as_json: JsonOption = False,
+    *,
+    chosen_model: EncoderChoice,
+    options: Annotated[Chosen, Takes(evaluate_clustering)],
+    reading: DataOptions,
+    delivery: Delivery,
 ) -> None:
     """Recover known classes with k-means.
 
     Reports V-measure, ARI, NMI and purity against the classes in the file.
     """
-    from munjang.cli.load_model import load_encoder
     from munjang.data.read import read_labelled_texts
-    from munjang.evaluate.clustering import evaluate_clustering
 
-    check_output(output)
-    with located(file, split=split) as path:
-        data = read_labelled_texts(path, read_options(layout=layout, columns=column, skip_bad=skip_bad))
-    tell(data)
-    encoder = load_encoder(model, compute=compute)
-    found = evaluate_clustering(encoder, data.rows, k=k, seeds=range(seeds))
-    deliver({**found.to_json(), "model": encoder.name, **facts_of(data)}, output=output, as_json=as_json)
-    if not as_json:
-        print_scores({**found.scores, "v_measure_sd": found.v_measure_sd}, {})
+    delivery.check()
+    data = reading.read(file, read_labelled_texts)
+    encoder = chosen_model.load()
+    result = evaluate_clustering(encoder, data.rows, **options)
+    scores = {**result.scores, "v_measure_sd": result.v_measure_sd}
+    delivery.give({**result.to_json(), "model": encoder.name, **facts_of(data)}, lambda: print_scores(scores, {}))
 
 
 @app.command(epilog=examples("munjang evaluate translation pairs.tsv", "munjang evaluate translation news.ko news.en"))
 def translation(
     file: FileArgument,
     other: TranslationsArgument = None,
-    model: ModelOption = None,
-    layout: LayoutOption = None,
-    column: ColumnOption = None,
-    split: SplitOption = "test",
-    skip_bad: SkipBadOption = False,
-    resamples: ResamplesOption = 10_000,
-    compute: ComputeOption = "float32",
-    output: OutputOption = None,
-    as_json: JsonOption = False,
+    *,
+    chosen_model: EncoderChoice,
+    options: Annotated[Chosen, Takes(evaluate_translation)],
+    reading: DataOptions,
+    delivery: Delivery,
 ) -> None:
     """Find each sentence's translation.
 
     Reports how often a sentence finds its translation among all, in both directions.
     """
-    from munjang.cli.load_model import load_encoder
-    from munjang.evaluate.translation import evaluate_translation
-
-    check_output(output)
-    data = read_translations(file, other, split=split, options=read_options(layout=layout, columns=column, skip_bad=skip_bad))
-    encoder = load_encoder(model, compute=compute)
-    found = evaluate_translation(encoder, data.rows, resamples=resamples)
-    deliver({**found.to_json(), "model": encoder.name, **facts_of(data)}, output=output, as_json=as_json)
-    if not as_json:
-        names = ("src2trg_accuracy", "trg2src_accuracy", "mean_accuracy")
-        print_scores({name: getattr(found, name) for name in names}, found.ci95)
+    delivery.check()
+    data = read_translations(file, other, reading)
+    encoder = chosen_model.load()
+    result = evaluate_translation(encoder, data.rows, **options)
+    scores = {name: getattr(result, name) for name in ("src2trg_accuracy", "trg2src_accuracy", "mean_accuracy")}
+    delivery.give({**result.to_json(), "model": encoder.name, **facts_of(data)}, lambda: print_scores(scores, result.ci95))
 
 
-evaluate_mse.add_to(app)
+@app.command(
+    epilog=examples(
+        "munjang evaluate mse pairs.tsv --teacher big-model --model my-student",
+        "munjang evaluate mse news.en news.ko --teacher english-model --model my-student",
+    )
+)
+def mse(
+    file: FileArgument,
+    teacher: Annotated[str, typer.Option(help="The teacher's name or folder.")],
+    other: TranslationsArgument = None,
+    *,
+    chosen_model: EncoderChoice,
+    reading: DataOptions,
+    delivery: Delivery,
+) -> None:
+    """Measure how closely a student reproduces a teacher's vectors.
+
+    The mean squared error between the teacher's vector of the first sentence and the student's vectors of the first and of the second
+    (its translation). 0 is perfect; negative_mse is −100 times the second, as sentence-transformers writes it.
+    """
+    from munjang.evaluate.mse import evaluate_mse
+    from munjang.models.sentence_encoder import SentenceEncoder
+
+    delivery.check()
+    data = read_translations(file, other, reading)
+    known, learnt = SentenceEncoder.load(teacher, compute=chosen_model.compute).with_prompt(progress=True), chosen_model.load()
+    if known.dimension != learnt.dimension:
+        raise UsageError(
+            f"{known.name} has {known.dimension} dimensions and {learnt.name} {learnt.dimension}, expected the same\n"
+            "  only a student that learnt its teacher's own vectors can be compared with it"
+        )
+    result = evaluate_mse(known, learnt, data.rows)
+    rows = (("source", result.source_mse), ("target", result.target_mse), ("negative_mse", result.negative_mse))
+    facts = [("pairs", f"{result.n:,}"), *((name, f"{value:.6g}") for name, value in rows)]
+    body = {**result.to_json(), "teacher": known.name, "model": learnt.name, **facts_of(data)}
+    delivery.give(body, lambda: print_facts(facts))
+
+
 evaluate_search.add_to(app)

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from munjang.cli.data_options import ResamplesOption, SplitOption, tell
-from munjang.cli.options import ComputeOption, JsonOption, ModelOption, OutputOption, examples
-from munjang.cli.scores import check_output, deliver, print_rerank, print_retrieval
+from munjang.cli.data_options import DEFAULT_SPLIT, SplitOption, tell
+from munjang.cli.options import Chosen, EncoderChoice, Takes, examples
+from munjang.cli.scores import Delivery, check_output, print_rerank, print_retrieval
 from munjang.errors import UsageError
+from munjang.evaluate.rerank import evaluate_rerank, make_cosine_scorer
+from munjang.evaluate.retrieval import evaluate_retrieval, score_run, search_task
 
 if TYPE_CHECKING:
     from munjang.data.rows import RetrievalTask
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 CorpusArgument = Annotated[
     Path, typer.Argument(metavar="DIR", help="A BEIR folder, the Cranfield folder or a SQuAD JSON file (KorQuAD, TyDiQA).")
 ]
-CutsOption = Annotated[list[int] | None, typer.Option("--top", "-k", min=1, help="Score the first k documents; may be repeated.")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -44,15 +45,13 @@ def add_to(app: typer.Typer) -> None:
 
 def retrieval(
     corpus: Annotated[Path, typer.Argument(metavar="DIR|FILE", help="As for rerank; with --run also a file of TREC judgements.")],
-    model: ModelOption = None,
+    *,
+    chosen_model: EncoderChoice,
     run: Annotated[Path | None, typer.Option(help="Score this TREC run instead of searching with a model.")] = None,
     save_run: Annotated[Path | None, typer.Option(help="Write the model's results as a TREC run.")] = None,
-    k: CutsOption = None,
-    split: SplitOption = "test",
-    resamples: ResamplesOption = 10_000,
-    compute: ComputeOption = "float32",
-    output: OutputOption = None,
-    as_json: JsonOption = False,
+    options: Annotated[Chosen, Takes(evaluate_retrieval)],
+    split: SplitOption = DEFAULT_SPLIT,
+    delivery: Delivery,
 ) -> None:
     """Measure retrieval on a corpus with judged queries.
 
@@ -61,40 +60,33 @@ def retrieval(
     """
     from munjang.cli.load_model import load_for_search
     from munjang.data.retrieval import read_run, write_run
-    from munjang.evaluate.retrieval import DEFAULT_CUTS, evaluate_retrieval, score_run
 
-    if run is not None and (model is not None or save_run is not None):
+    if run is not None and (chosen_model.model is not None or save_run is not None):
         raise UsageError("--run scores an existing run and excludes --model and --save-run")
-    check_output(output)
+    delivery.check()
     check_output(save_run)
-    cuts = k or DEFAULT_CUTS
-    task = _task(corpus, split=split, judged=run is not None)
+    task = _read_task(corpus, split=split, judged=run is not None)
     tell(task)
     if run is not None:
-        name, found = run.name, score_run(read_run(run), task.judgements, documents=len(task.corpus), cuts=cuts, resamples=resamples)
+        name, result = run.name, score_run(read_run(run), task.judgements, documents=len(task.corpus), **options)
     else:
-        queries, documents = load_for_search(model, compute=compute)
-        name, found = queries.name, evaluate_retrieval(documents, task, query_encoder=queries, cuts=cuts, resamples=resamples)
+        queries, documents = load_for_search(chosen_model.model, compute=chosen_model.compute)
+        name, result = queries.name, evaluate_retrieval(documents, task, query_encoder=queries, **options)
     if save_run is not None:
-        write_run(save_run, found.run)
+        write_run(save_run, result.run)
     source = {"run" if run is not None else "model": name, "file": task.source, "layout": task.layout}
-    deliver({**found.to_json(), **source}, output=output, as_json=as_json)
-    if not as_json:
-        print_retrieval(found)
+    delivery.give({**result.to_json(), **source}, lambda: print_retrieval(result))
 
 
 def rerank(
     corpus: CorpusArgument,
-    model: ModelOption = None,
+    *,
+    chosen_model: EncoderChoice,
     run: Annotated[Path | None, typer.Option(help="The first run, in TREC's format.")] = None,
     first: Annotated[str | None, typer.Option(help="The model that makes the first run, instead of --run.")] = None,
-    depth: Annotated[int, typer.Option(min=1, help="Documents to re-rank per query.")] = 100,
-    k: CutsOption = None,
-    split: SplitOption = "test",
-    resamples: ResamplesOption = 10_000,
-    compute: ComputeOption = "float32",
-    output: OutputOption = None,
-    as_json: JsonOption = False,
+    options: Annotated[Chosen, Takes(evaluate_rerank)],
+    split: SplitOption = DEFAULT_SPLIT,
+    delivery: Delivery,
 ) -> None:
     """Re-rank a first run with a model.
 
@@ -104,15 +96,13 @@ def rerank(
     from munjang.cli.load_model import load_for_search, load_scorer
     from munjang.data.retrieval import read_run
     from munjang.data.rows import Run
-    from munjang.evaluate.rerank import evaluate_rerank, make_cosine_scorer
-    from munjang.evaluate.retrieval import DEFAULT_CUTS, search_task
     from munjang.models.sentence_encoder import SentenceEncoder
 
     if (run is None) == (first is None):
         raise UsageError("a first run is needed: --run FILE (TREC) or --first MODEL, one of them")
-    check_output(output)
-    cuts = k or DEFAULT_CUTS
-    task = _task(corpus, split=split, judged=False)
+    delivery.check()
+    depth, model, compute = options["depth"], chosen_model.model, chosen_model.compute
+    task = _read_task(corpus, split=split, judged=False)
     tell(task)
     before: Run
     if run is not None:
@@ -120,7 +110,7 @@ def rerank(
     else:
         ranker = SentenceEncoder.load(first, compute=compute)  # --pooling is the other model's
         queries, documents = ranker.for_queries(progress=True), ranker.for_documents(progress=True)
-        before = search_task(documents, task, k=max(depth, *cuts), query_encoder=queries)
+        before = search_task(documents, task, k=max(depth, *options["cuts"]), query_encoder=queries)
     scorer: Scorer
     cross = load_scorer(model, compute=compute)
     if cross is not None:
@@ -128,14 +118,12 @@ def rerank(
     else:
         queries, documents = load_for_search(model, compute=compute)
         name, scorer = queries.name, make_cosine_scorer(documents, task, before, depth=depth, query_encoder=queries)
-    found = evaluate_rerank(scorer, task, before, depth=depth, cuts=cuts, resamples=resamples)
+    result = evaluate_rerank(scorer, task, before, **options)
     source = {"model": name, "first": str(run.name if run else first), "file": task.source, "layout": task.layout}
-    deliver({**found.to_json(), **source}, output=output, as_json=as_json)
-    if not as_json:
-        print_rerank(found)
+    delivery.give({**result.to_json(), **source}, lambda: print_rerank(result))
 
 
-def _task(path: Path, *, split: str, judged: bool) -> RetrievalTask:
+def _read_task(path: Path, *, split: str, judged: bool) -> RetrievalTask:
     """The task at a path; judgements alone suffice where the run is already there."""
     from munjang.data.files import get_file_kind
     from munjang.data.retrieval import read_qrels, read_retrieval

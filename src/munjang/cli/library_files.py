@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar, get_args
 
@@ -11,7 +12,8 @@ import typer
 from munjang.cli.options import Columns
 from munjang.errors import FolderError, InputError, UsageError, quote
 from munjang.file_lock import PATIENCE
-from munjang.types import Compute, Pooling
+from munjang.file_lock import PatienceOption as PatienceOption
+from munjang.types import DEFAULT_COMPUTE, Compute, Pooling
 
 if TYPE_CHECKING:
     from munjang.library.library import Library
@@ -47,11 +49,6 @@ def _begins_like_sqlite(path: Path) -> bool:
 
 LibraryArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="LIBRARY", help="The library's file; or postgresql://… for one on a server.", callback=_no_table)
-]
-
-
-PatienceOption: TypeAlias = Annotated[
-    float, typer.Option(min=0.0, max=86_400.0, help="Wait so many seconds for others who write to the library.")
 ]
 
 
@@ -95,7 +92,7 @@ def load_for(path: str, settings: Settings | None, model: str | None, compute: C
     from munjang.models.registry import resolve
 
     if settings is None:
-        return load_model(model, compute=compute or "float32")
+        return load_model(model, compute=compute or DEFAULT_COMPUTE)
     name = model or own_model(path, settings)
     pooling = _known(settings.pooling, POOLINGS) if resolve(name).name == settings.model else None
     return load_model(name, compute=compute or _known(settings.compute, COMPUTES), pooling=pooling, made=settings.fingerprint)
@@ -103,25 +100,15 @@ def load_for(path: str, settings: Settings | None, model: str | None, compute: C
 
 def read_all(files: Sequence[str], columns: Columns, *, bad: BadLines | None) -> Iterator[Record]:
     """Yield the records of files and folders, one after the other."""
-    from munjang.text.readers import read_texts
-
     for name in files:
         if name != "-" and Path(name).is_dir():
             yield from _folder(Path(name), columns, bad)
             continue
-        yield from read_texts(
-            name,
-            text_column=columns.text_column,
-            id_column=columns.id_column,
-            format=columns.format,
-            quoting=columns.quoting,
-            encoding=columns.encoding,
-            bad=bad,
-        )
+        yield from columns.read(name, bad=bad)
 
 
 def _folder(folder: Path, columns: Columns, bad: BadLines | None) -> Iterator[Record]:
-    from munjang.text.readers import find_format, read_texts
+    from munjang.text.readers import find_format
     from munjang.text.records import Record
 
     found = 0
@@ -136,9 +123,7 @@ def _folder(folder: Path, columns: Columns, bad: BadLines | None) -> Iterator[Re
         except UsageError:
             continue
         found += 1
-        yield from read_texts(
-            path, text_column=columns.text_column, id_column=columns.id_column, quoting=columns.quoting, encoding=columns.encoding, bad=bad
-        )
+        yield from replace(columns, format=None).read(path, bad=bad)
     if not found:
         raise InputError(f"{folder}: holds no file that can be added, expected txt, md, csv, tsv, jsonl, json or parquet")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from munjang.cli.options import chosen_pooling
 from munjang.errors import UsageError, quote
-from munjang.types import Compute, Vectors
+from munjang.types import DEFAULT_COMPUTE, Compute, Vectors
 
 if TYPE_CHECKING:
     from munjang.models.cross_encoder import CrossEncoder
@@ -65,7 +65,7 @@ class ProgressScorer:
         return ProgressScorer(self.model, self.model.for_label(chosen).label)
 
 
-def load_scorer(name: str | None, *, compute: Compute = "float32") -> ProgressScorer | None:
+def load_scorer(name: str | None, *, compute: Compute = DEFAULT_COMPUTE) -> ProgressScorer | None:
     """Load a model if it is a cross-encoder or a pair classifier; None where it is an encoder of sentences."""
     import warnings
 
@@ -84,7 +84,7 @@ def load_scorer(name: str | None, *, compute: Compute = "float32") -> ProgressSc
     return ProgressScorer(CrossEncoder.load(name if name is not None else path, compute=compute))
 
 
-def load_judge(name: str | None, *, compute: Compute = "float32", positive: str | None = None) -> PromptedEncoder | ProgressScorer:
+def load_judge(name: str | None, *, compute: Compute = DEFAULT_COMPUTE, positive: str | None = None) -> PromptedEncoder | ProgressScorer:
     """Load any model as what gives a pair one score: a cosine, a score, or the probability of the label that means the same."""
     scorer = load_scorer(name, compute=compute)
     if scorer is not None:
@@ -95,7 +95,7 @@ def load_judge(name: str | None, *, compute: Compute = "float32", positive: str 
 
 
 def load_model(
-    name: str | Path | None, *, compute: Compute | None = "float32", pooling: Pooling | None = None, made: str | None = None
+    name: str | Path | None, *, compute: Compute | None = DEFAULT_COMPUTE, pooling: Pooling | None = None, made: str | None = None
 ) -> SentenceEncoder:
     """Load a sentence encoder with the pooling that --pooling asks for, else with `pooling`, else with its own.
 
@@ -104,19 +104,19 @@ def load_model(
     from munjang.models.sentence_encoder import SentenceEncoder
 
     pooling = chosen_pooling() or pooling
-    model = SentenceEncoder.load(name, compute=compute or "float32", pooling=pooling)
+    model = SentenceEncoder.load(name, compute=compute or DEFAULT_COMPUTE, pooling=pooling)
     wanted = model.fingerprint if compute is not None or made is None else made.split(" ")[0]
     if wanted != model.fingerprint and wanted == model.fingerprint_as("int8"):
         return SentenceEncoder.load(name, compute="int8", pooling=pooling)
     return model
 
 
-def load_encoder(name: str | None, *, compute: Compute | None = "float32", made: str | None = None) -> PromptedEncoder:
+def load_encoder(name: str | None, *, compute: Compute | None = DEFAULT_COMPUTE, made: str | None = None) -> PromptedEncoder:
     """Load a model that reads every text alike, whatever it is for."""
     return load_model(name, compute=compute, made=made).with_prompt(progress=True)
 
 
-def load_for_search(name: str | None, *, compute: Compute = "float32") -> tuple[PromptedEncoder, PromptedEncoder]:
+def load_for_search(name: str | None, *, compute: Compute = DEFAULT_COMPUTE) -> tuple[PromptedEncoder, PromptedEncoder]:
     """Load a model as the encoder of queries and the encoder of documents, each with its prompt where the model has one."""
     model = load_model(name, compute=compute)
     return model.for_queries(progress=True), model.for_documents(progress=True)

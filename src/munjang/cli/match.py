@@ -11,7 +11,6 @@ import typer
 from munjang.analyze.match import Matched
 from munjang.analyze.match import match as match_vectors
 from munjang.cli.options import (
-    UTF8,
     Chosen,
     Columns,
     EncodingOption,
@@ -27,6 +26,7 @@ from munjang.cli.options import (
 from munjang.cli.row_files import TextRow, check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.errors import UsageError
+from munjang.types import DEFAULT_ENCODING
 from munjang.wording import count
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def match(
         list[str] | None, typer.Option("--text-column", help="The column with the text; give it twice if it differs between the files.")
     ] = None,
     format: FormatOption = None,
-    encoding: EncodingOption = UTF8,
+    encoding: EncodingOption = DEFAULT_ENCODING,
     no_quoting: NoQuotingOption = False,
     chosen_model: ModelChoice,
     as_json: JsonOption = False,

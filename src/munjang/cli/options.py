@@ -6,20 +6,29 @@ import functools
 import inspect
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 
-from munjang.options import REQUIRED, Declared, Verb, declared_options
-from munjang.types import Compute, Pooling
+from munjang.errors import UsageError, quote
+from munjang.options import REQUIRED, Declared, Verb, declare, declared_options, help_of
+from munjang.options import ComputeOption as ComputeOption
+from munjang.options import EncodingOption as EncodingOption
+from munjang.options import FormatOption as FormatOption
+from munjang.options import IdColumnOption as IdColumnOption
+from munjang.options import PoolingOption as PoolingOption
+from munjang.options import TextColumnOption as TextColumnOption
+from munjang.types import DEFAULT_COMPUTE, DEFAULT_ENCODING, Compute, Pooling
 from munjang.wording import Language
 
 if TYPE_CHECKING:
+    from munjang.models.prompted_encoder import PromptedEncoder
+    from munjang.text.records import BadLines, Record
     from munjang.text.tagging import Tagger
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -43,37 +52,20 @@ ModelsOption: TypeAlias = Annotated[
     ),
 ]
 ModelArgument: TypeAlias = Annotated[str, typer.Argument(metavar="MODEL", help="A model's name or folder.", autocompletion=_model_names)]
-PoolingOption: TypeAlias = Annotated[
-    Pooling | None, typer.Option("--pooling", help="How token vectors are pooled, for a model folder that does not say.")
-]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 OutputOption: TypeAlias = Annotated[Path | None, typer.Option("--output", "-o", help="Write the result to this file.")]
-ComputeOption: TypeAlias = Annotated[
-    Compute, typer.Option("--compute", help="The model's arithmetic; int8 is faster for a small loss of quality.")
-]
 LibraryComputeOption: TypeAlias = Annotated[
     Compute | None,
-    typer.Option(
-        "--compute",
-        help="The model's arithmetic; int8 is faster for a small loss of quality. Default: as the library was encoded, else float32.",
-    ),
+    typer.Option("--compute", help=f"{help_of(ComputeOption)} Default: as the library was encoded, else {DEFAULT_COMPUTE}."),
 ]
 LanguageOption: TypeAlias = Annotated[
     Language | None, typer.Option("--language", help="The report's language. Default: Korean under a Korean locale, else English.")
 ]
-TextColumnOption: TypeAlias = Annotated[str | None, typer.Option("--text-column", help="The column with the text.")]
 TextsArgument: TypeAlias = Annotated[
     str,
     typer.Argument(metavar="FILE", help='txt, csv, tsv, jsonl, json or parquet, also gzipped; "-" is standard input; or a library.'),
 ]
-FormatOption: TypeAlias = Annotated[
-    Literal["txt", "csv", "tsv", "jsonl", "json", "parquet"] | None,
-    typer.Option("--format", help="The input format, if the file name does not show it."),
-]
 _KOREAN = re.compile("ko(rean)?(?![a-z])", re.IGNORECASE)  # ko, ko_KR.UTF-8, Korean_Korea.949; not kok_IN, which is Konkani
-UTF8 = "utf-8-sig"
-"""UTF-8, with or without a byte order mark."""
-EncodingOption: TypeAlias = Annotated[str, typer.Option("--encoding", help="The input's encoding, such as cp949.")]
 NoQuotingOption: TypeAlias = Annotated[bool, typer.Option("--no-quoting", help="Treat double quotes in CSV as ordinary characters.")]
 
 
@@ -82,15 +74,43 @@ class Columns:
     """How files of texts are read."""
 
     text_column: TextColumnOption = None
-    id_column: Annotated[str | None, typer.Option(help="The column that holds ids.")] = None
+    id_column: IdColumnOption = None
     format: FormatOption = None
-    encoding: EncodingOption = UTF8
+    encoding: EncodingOption = DEFAULT_ENCODING
     no_quoting: NoQuotingOption = False
 
     @property
     def quoting(self) -> bool | None:
         """What a reader is told of quotes: nothing, unless they are ordinary characters."""
         return False if self.no_quoting else None
+
+    def read(self, file: str | Path, *, bad: BadLines | None = None) -> Iterator[Record]:
+        """Yield the texts of a file."""
+        from munjang.text.readers import read_texts
+
+        return read_texts(
+            file,
+            text_column=self.text_column,
+            id_column=self.id_column,
+            format=self.format,
+            quoting=self.quoting,
+            encoding=self.encoding,
+            bad=bad,
+        )
+
+
+@dataclass(frozen=True)
+class EncoderChoice:
+    """Which model encodes, and how it computes."""
+
+    model: ModelOption = None
+    compute: ComputeOption = DEFAULT_COMPUTE
+
+    def load(self) -> PromptedEncoder:
+        """Load the model, as an encoder that shows a progress bar."""
+        from munjang.cli.load_model import load_encoder
+
+        return load_encoder(self.model, compute=self.compute)
 
 
 @dataclass(frozen=True)
@@ -163,10 +183,24 @@ def chosen_pooling() -> Pooling | None:
 
 
 class Takes:
-    """Marks a parameter that stands for the options of verbs: `options: Annotated[Chosen, Takes(cluster)]`."""
+    """Marks a parameter that stands for the options of verbs: `options: Annotated[Chosen, Takes(cluster)]`.
 
-    def __init__(self, *verbs: Verb, without: Sequence[str] = ()) -> None:
-        self.options = {name: each for verb in verbs for name, each in declared_options(verb).items() if name not in without}
+    `only` and `without` choose among them. `defaults` are those of the package that does the verb for a purpose of its own; `worded`
+    says in words what follows where an option is not given; its value is None then.
+    """
+
+    def __init__(
+        self,
+        *verbs: Verb,
+        only: Sequence[str] | None = None,
+        without: Sequence[str] = (),
+        defaults: Mapping[str, Any] | None = None,
+        worded: Mapping[str, str] | None = None,
+    ) -> None:
+        options = {name: each for verb in verbs for name, each in declared_options(verb).items()}
+        options |= {name: replace(options[name], default=value) for name, value in (defaults or {}).items()}
+        options |= {name: options[name].without_default(words) for name, words in (worded or {}).items()}
+        self.options = {name: options[name] for name in (only or options) if name not in without}
 
 
 Chosen: TypeAlias = dict[str, Any]
@@ -201,6 +235,8 @@ def _expand(function: Callable[..., Any]) -> Callable[..., Any]:
             made[name] = [_verb_parameter(each) for each in taken.options.values()], _values_of(taken)
         elif is_dataclass(parameter.annotation):
             made[name] = _group_parameters(parameter.annotation), _build(parameter.annotation)
+        elif (declared := declare(name, parameter.annotation, parameter.default)) is not None:
+            made[name] = [_verb_parameter(declared)], _take_only(name)
     if not made:
         return function
 
@@ -216,13 +252,22 @@ def _expand(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _take_only(name: str) -> Callable[[dict[str, Any]], Any]:
+    return lambda values: values[name]
+
+
 def _build(group: Any) -> Callable[[dict[str, Any]], Any]:
     return lambda values: group(**values)
 
 
 def _group_parameters(group: Any) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
-    return [_parameter(each.name, hints[each.name], REQUIRED if each.default is MISSING else each.default) for each in fields(group)]
+    defaults = {each.name: REQUIRED if each.default is MISSING else each.default for each in fields(group)}
+    options = {name: declare(name, hints[name], default) for name, default in defaults.items()}
+    return [
+        _parameter(name, hints[name], default) if (option := options[name]) is None else _verb_parameter(option)
+        for name, default in defaults.items()
+    ]
 
 
 def _verb_parameter(declared: Declared) -> inspect.Parameter:
@@ -230,8 +275,13 @@ def _verb_parameter(declared: Declared) -> inspect.Parameter:
     flag = f"--{declared.name.replace('_', '-')}"
     flags = option.flags or ((flag,) if declared.kind is bool else ())
     bounded: dict[str, Any] = {} if declared.choices else {"min": option.min, "max": option.max}
+    if several and option.commas:
+        written = ",".join(map(str, declared.default or ())) or None
+        return _parameter(declared.name, Annotated[str | None, typer.Option(*(option.flags or (flag,)), help=option.help)], written)
     if several:
-        return _parameter(declared.name, Annotated[list[str] | None, typer.Option(*(option.flags or (flag,)), help=option.help)], None)
+        item = int if get_args(declared.kind)[0] is int else str
+        listed = typer.Option(*(option.flags or (flag,)), help=option.help, **(bounded if item is int else {}))
+        return _parameter(declared.name, Annotated[list[item] | None, listed], None)  # type: ignore[valid-type]
     return _parameter(declared.name, Annotated[declared.plain_type, typer.Option(*flags, help=option.help, **bounded)], declared.default)
 
 
@@ -242,13 +292,25 @@ def _values_of(taken: Takes) -> Callable[[dict[str, Any]], Chosen]:
         chosen = {}
         for name, value in given.items():
             declared = taken.options[name]
-            if declared.takes_several:
+            if declared.takes_several and declared.option.commas:
+                value = declared.default if value is None else _part_values(declared, value)
+            elif declared.takes_several:
                 nested = get_origin(get_args(declared.kind)[0]) is not None
-                value = tuple(_part(each) if nested else each for each in value or ())
+                value = tuple(_part(each) if nested else each for each in value or ()) or declared.default
             chosen[name] = value
         return chosen
 
     return values
+
+
+def _part_values(declared: Declared, written: str) -> tuple[Any, ...]:
+    if int not in get_args(declared.kind):
+        return _part(written)
+    try:
+        return tuple(int(part) for part in written.split(","))
+    except ValueError:
+        flag = next(iter(declared.option.flags), f"--{declared.name.replace('_', '-')}")
+        raise UsageError(f"{flag} {quote(written)}: expected numbers with commas between them, such as 0,2,4") from None
 
 
 def _part(words: str) -> tuple[str, ...]:
@@ -276,7 +338,9 @@ def _with_pooling(function: Callable[..., Any]) -> Callable[..., Any]:
             _pooling.reset(before)
 
     signature = inspect.signature(function, eval_str=True)
-    added = inspect.Parameter("pooling", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=PoolingOption)
+    declared = declare("pooling", PoolingOption, None)
+    assert declared is not None  # what its alias is for
+    added = _verb_parameter(declared)
     taken = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in signature.parameters.values()]
     at = 1 + next(place for place, each in enumerate(taken) if each.name == "model")
     call.__signature__ = signature.replace(parameters=[*taken[:at], added, *taken[at:]])  # type: ignore[attr-defined]

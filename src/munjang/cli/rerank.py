@@ -8,16 +8,20 @@ from typing import Annotated
 import typer
 
 from munjang.cli.options import (
+    Chosen,
     Columns,
     ComputeOption,
     JsonOption,
     OutputOption,
+    Takes,
     TextsArgument,
     examples,
     new_app,
 )
 from munjang.cli.row_files import check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_table
+from munjang.models.cross_encoder import CrossEncoder
+from munjang.types import DEFAULT_COMPUTE
 from munjang.wording import count
 
 app = new_app()
@@ -34,10 +38,9 @@ def rerank(
     file: TextsArgument,
     *,
     model: Annotated[str | None, typer.Option("--model", "-m", help="A cross-encoder's name or folder.")] = None,
-    k: Annotated[int, typer.Option("--top", "-k", min=1, help="Number of results.")] = 10,
-    budget: Annotated[float | None, typer.Option(min=0.0, help="Stop scoring after this many seconds.")] = None,
+    options: Annotated[Chosen, Takes(CrossEncoder.rank)],
     columns: Columns,
-    compute: ComputeOption = "float32",
+    compute: ComputeOption = DEFAULT_COMPUTE,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -47,15 +50,15 @@ def rerank(
     -o writes .csv, .tsv or .jsonl.
     """
     from munjang.cli.collection import read_collection
-    from munjang.models.cross_encoder import CrossEncoder
 
     check_rows_output(output)
     read = read_collection(file, columns)
     records = read.rows
     scorer = CrossEncoder.load(model, compute=compute)
-    ranking = scorer.rank(query, read.texts, k=k, budget_seconds=budget, progress=True)
+    ranking = scorer.rank(query, read.texts, progress=True, **options)
     if ranking.scored < len(records):
-        note(f"the budget of {budget or 0:g} s was up after {ranking.scored:,} of {count(len(records), 'text')}; the rest keep their order")
+        budget = options["budget_seconds"] or 0
+        note(f"the budget of {budget:g} s was up after {ranking.scored:,} of {count(len(records), 'text')}; the rest keep their order")
     rows = [
         {
             "rank": place,

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from munjang.cli.options import JsonOption, OutputOption
 from munjang.cli.show import emit, print_table
 from munjang.errors import UsageError, quote
 
@@ -31,6 +33,24 @@ def check_output(output: Path | None) -> None:
     """Refuse a place that cannot be written to before the work is done."""
     if output is not None and (output.is_dir() or not output.parent.is_dir()):
         raise UsageError(f"{output}: expected the name of a file in a folder that exists")
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """Where a report goes: to a file, and as JSON or a table to standard output."""
+
+    output: OutputOption = None
+    as_json: JsonOption = False
+
+    def check(self) -> None:
+        """Refuse a place that cannot be written to before the work is done."""
+        check_output(self.output)
+
+    def give(self, body: Mapping[str, Any], show: Callable[[], None]) -> None:
+        """Write the report if a file is named; print it as JSON, or let `show` print it for people."""
+        deliver(body, output=self.output, as_json=self.as_json)
+        if not self.as_json:
+            show()
 
 
 def deliver(body: Mapping[str, Any], *, output: Path | None, as_json: bool) -> None:

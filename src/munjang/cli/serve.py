@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from munjang.cli.options import JsonOption, LibraryComputeOption, ModelsOption, examples, new_app
+from munjang.cli.options import Chosen, JsonOption, LibraryComputeOption, ModelsOption, Takes, examples, new_app
 from munjang.cli.show import emit, note
 from munjang.errors import FolderError, InputError, MissingExtra
 from munjang.limits import SERVE_LIMITS
+from munjang.serve.settings import ServerSettings, check_settings
 from munjang.types import Compute
 
 if TYPE_CHECKING:
     from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.pair_classifier import PairClassifier
     from munjang.models.sentence_encoder import SentenceEncoder
-    from munjang.serve.settings import ServerSettings
 
 PACKAGES = ("starlette", "uvicorn", "httptools", "pydantic", "orjson", "prometheus_client")
 
@@ -43,14 +43,13 @@ def serve(
         list[str] | None, typer.Option(help="The folder of a pair classifier for /predict and /api/score; may be repeated.")
     ] = None,
     library: Annotated[list[str] | None, typer.Option("--library", "-l", help="A library to search; may be repeated.")] = None,
-    host: Annotated[str, typer.Option(help="The address to listen on; other machines need a key.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="The port; 0 takes a free one.")] = 8080,
+    *,
+    options: Annotated[Chosen, Takes(ServerSettings)],
     api_key_file: Annotated[Path | None, typer.Option(help="A file with one line: a key that may do everything.")] = None,
     keys: Annotated[
         Path | None, typer.Option(help="A TOML or JSON file of keys with names, rights and libraries; SIGHUP reads it again.")
     ] = None,
     data: Annotated[Path | None, typer.Option(help="Folder for libraries that clients create. Default: MUNJANG_HOME/libraries.")] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Reject every change to a library.")] = False,
     allow_host: Annotated[
         list[str] | None, typer.Option(help="A host name by which clients may address this server; may be repeated.")
     ] = None,
@@ -70,16 +69,12 @@ def serve(
     models, requests choose one by name, and the first is the default. SIGTERM stops it gently.
     """
     _need_extra()
-    from munjang.serve.settings import checked
-
     libraries = tuple(library or ())
-    settings = checked(
+    settings = check_settings(
         _settings(
-            host,
-            port,
+            options,
             (api_key_file, keys),
             data,
-            read_only,
             tuple(allow_host or ()),
             tuple(allow_origin or ()),
             queue_tokens or SERVE_LIMITS.waiting_tokens,
@@ -128,11 +123,9 @@ def serve(
 
 
 def _settings(
-    host: str,
-    port: int,
+    options: Chosen,
     key_files: tuple[Path | None, Path | None],
     data: Path | None,
-    read_only: bool,
     hosts: tuple[str, ...],
     origins: tuple[str, ...],
     queue_tokens: int,
@@ -142,18 +135,15 @@ def _settings(
 
     from munjang.models.registry import models_home
     from munjang.serve.keys import read_key
-    from munjang.serve.settings import ServerSettings
 
     one, several = key_files
     return ServerSettings(
-        host=host,
-        port=port,
+        **options,
         key=None if one is None else read_key(one),
         keys_file=several,
         hosts=hosts,
         origins=origins,
         data=data or models_home().parent / "libraries",
-        read_only=read_only,
         limits=replace(SERVE_LIMITS, waiting_tokens=queue_tokens, wait_seconds=max_wait),
     )
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from munjang.cli.options import (
-    UTF8,
     ComputeOption,
     EncodingOption,
     FormatOption,
@@ -35,8 +34,8 @@ from munjang.report.words import Word, say
 if TYPE_CHECKING:
     from munjang.evaluate.calibrate import Calibration
     from munjang.models.sentence_encoder import SentenceEncoder
-    from munjang.text.records import Format
     from munjang.types import Floats, Metric
+from munjang.types import DEFAULT_COMPUTE, DEFAULT_ENCODING, Format
 from munjang.wording import Language
 
 SHOWN_CELLS = 2_500
@@ -75,9 +74,9 @@ def similar(
     model: ModelOption = None,
     text_column: TextColumnOption = None,
     format: FormatOption = None,
-    encoding: EncodingOption = UTF8,
+    encoding: EncodingOption = DEFAULT_ENCODING,
     no_quoting: NoQuotingOption = False,
-    compute: ComputeOption = "float32",
+    compute: ComputeOption = DEFAULT_COMPUTE,
     as_json: JsonOption = False,
 ) -> None:
     """Score how similar two sentences, or two files of them, are.

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 from typer.core import TyperGroup
 
+from munjang.analyze.topics.assign import find_topics
+from munjang.analyze.topics.edit import split_topic
 from munjang.analyze.topics.fitting import fit_topics
 from munjang.cli.library_files import COMPUTES
 from munjang.cli.options import (
@@ -195,12 +197,11 @@ def find(
     folder: FolderArgument,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
     *,
-    k: Annotated[int, typer.Option("--top", "-k", min=1, help="Number of topics.")] = 5,
+    options: Annotated[Chosen, Takes(find_topics)],
     chosen_model: ModelChoice,
     as_json: JsonOption = False,
 ) -> None:
     """Find the saved topics closest to a query."""
-    from munjang.analyze.topics.assign import find_topics
     from munjang.analyze.topics.saving import load_topics
     from munjang.cli.show import emit, print_table
 
@@ -208,7 +209,7 @@ def find(
         raise UsageError("the query is empty, expected something to look for")
     found = load_topics(folder)
     encoder = own_encoder(found, chosen_model.model, chosen_model.compute)
-    best = [(found.topic(id), score) for id, score in find_topics(found, encoder.encode([query]), k=k)]
+    best = [(found.topic(id), score) for id, score in find_topics(found, encoder.encode([query]), **options)]
     if as_json:
         emit([{"id": topic.id, "name": topic.name, "score": round(score, 6), "size": topic.size} for topic, score in best])
     else:
@@ -306,14 +307,13 @@ def merge(
 def split(
     folder: FolderArgument,
     topic: Annotated[int, typer.Argument(metavar="TOPIC", help="The number of the topic to split.")],
-    parts: Annotated[int, typer.Option(min=2, help="Number of parts.")] = 2,
+    *,
+    options: Annotated[Chosen, Takes(split_topic)],
     output: ElsewhereOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Split a saved topic."""
-    from munjang.analyze.topics.edit import split_topic
-
-    _saved(split_topic(_loaded(folder), topic, parts), folder, output, as_json)
+    _saved(split_topic(_loaded(folder), topic, **options), folder, output, as_json)
 
 
 @app.command(epilog=examples("munjang topics outliers model/ 0"))

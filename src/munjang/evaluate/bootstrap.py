@@ -14,13 +14,14 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from munjang.errors import UsageError
 from munjang.evaluate.inputs import FloatArray, IntArray, check_aligned, check_numbers, check_same_length
+from munjang.options import Option
 from munjang.wording import brief_repr
 
 Resampled: TypeAlias = Callable[[FloatArray], FloatArray]
@@ -29,7 +30,10 @@ Resampled: TypeAlias = Callable[[FloatArray], FloatArray]
 Statistic: TypeAlias = Callable[[FloatArray], Resampled]
 """One system's scores → its statistic under resampling; what `paired_bootstrap` compares."""
 
+Resamples: TypeAlias = Annotated[int, Option("Bootstrap resamples for the intervals; 0 omits them.", min=0)]
 RESAMPLES = 10_000
+PAIRS_RESAMPLES = 1_000
+"""Of average precision, which every resample computes anew."""
 _BLOCK_NUMBERS = 2**18
 
 

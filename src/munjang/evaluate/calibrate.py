@@ -12,7 +12,7 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ from munjang.evaluate.bootstrap import to_jsonable
 from munjang.evaluate.classification import best_f1, f1_at
 from munjang.evaluate.inputs import FloatArray, IntArray, check_binary, check_numbers, check_same_length
 from munjang.limits import LIMITS
+from munjang.options import Option, check_options, default_of
 from munjang.wording import brief_repr
 
 Method: TypeAlias = Literal["isotonic", "logistic"]
@@ -81,8 +82,18 @@ class CalibrationReport:
         return {**to_jsonable(numbers_only), "calibration": self.calibration.to_json()}
 
 
-def calibrate(scores: ArrayLike, labels: ArrayLike, *, method: Method = "isotonic", folds: int = 5, seed: int = 0) -> CalibrationReport:
+def calibrate(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    *,
+    method: Annotated[
+        Method, Option("isotonic: any rising curve (needs some hundred pairs); logistic: a sigmoid (works with few).")
+    ] = "isotonic",
+    folds: int = 5,
+    seed: int = 0,
+) -> CalibrationReport:
     """Return the curve fitted on all rows, and its error measured by cross-validation."""
+    check_options(calibrate, locals())
     s, g = _check_labels(scores, labels)
     smaller = int(min(g.sum(), g.size - g.sum()))
     if not 2 <= folds <= smaller:
@@ -104,7 +115,7 @@ def calibrate(scores: ArrayLike, labels: ArrayLike, *, method: Method = "isotoni
     )
 
 
-def fit(scores: ArrayLike, labels: ArrayLike, *, method: Method = "isotonic") -> Calibration:
+def fit(scores: ArrayLike, labels: ArrayLike, *, method: Method = default_of(calibrate, "method")) -> Calibration:
     """Return the curve of one method, and the threshold with the best F1."""
     s, g = _check_labels(scores, labels)
     threshold = best_f1(s, g).threshold

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from munjang.data.rows import LabelledText
 from munjang.errors import InputError, MissingExtra, UsageError
 from munjang.evaluate.bootstrap import to_jsonable
 from munjang.evaluate.inputs import IntArray, check_rows, check_same_length
+from munjang.options import Option, check_options, default_of
 from munjang.types import Encoder, Vectors, check_encoder
 from munjang.vectors.similarity import normalize
 from munjang.wording import brief_repr
@@ -91,9 +92,14 @@ class ClusteringResult:
 
 
 def evaluate_clustering(
-    encoder: Encoder, texts: Sequence[LabelledText], *, k: int | None = None, seeds: Sequence[int] = (0, 1, 2)
+    encoder: Encoder,
+    texts: Sequence[LabelledText],
+    *,
+    k: Annotated[int | None, Option("Number of clusters. Default: the number of classes.", min=1, flags=("--clusters", "-k"))] = None,
+    seeds: Annotated[int, Option("Number of k-means runs to average.", min=1)] = 3,
 ) -> ClusteringResult:
-    """Return how well k-means finds the classes again; k is their number unless given."""
+    """Return how well k-means finds the classes again, over the seeds 0, 1, …; k is their number unless given."""
+    check_options(evaluate_clustering, locals())
     texts = check_rows(texts, LabelledText, name="texts")
     check_encoder(encoder)
     if not texts:
@@ -102,17 +108,17 @@ def evaluate_clustering(
 
 
 def score_clustering(
-    vectors: Vectors, classes: Sequence[str], *, k: int | None = None, seeds: Sequence[int] = (0, 1, 2)
+    vectors: Vectors, classes: Sequence[str], *, k: int | None = None, seeds: int = default_of(evaluate_clustering, "seeds")
 ) -> ClusteringResult:
     """Return the scores of vectors already made."""
     check_same_length(vectors, classes, names=("vectors", "classes"))
     count = len(set(classes)) if k is None else k
-    if not 1 <= count <= len(classes) or not seeds:
-        raise UsageError(f"k is {count} with {len(classes)} texts and {len(seeds)} seeds, expected 1 ≤ k ≤ texts and a seed")
-    runs = [asdict(score_partition(classes, _run_k_means(vectors, count, seed))) for seed in seeds]
+    if not 1 <= count <= len(classes) or seeds < 1:
+        raise UsageError(f"k is {count} with {len(classes)} texts and {seeds} seeds, expected 1 ≤ k ≤ texts and a seed")
+    runs = [asdict(score_partition(classes, _run_k_means(vectors, count, seed))) for seed in range(seeds)]
     means = {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
     spread = float(np.std([run["v_measure"] for run in runs]))
-    return ClusteringResult(len(classes), len(set(classes)), count, means, spread, tuple(seeds))
+    return ClusteringResult(len(classes), len(set(classes)), count, means, spread, tuple(range(seeds)))
 
 
 def _run_k_means(vectors: Vectors, k: int, seed: int) -> list[int]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from numpy.typing import ArrayLike
 
 from munjang.data.rows import LabelledPair, RetrievalTask, ScoredPair
 from munjang.errors import UsageError
 from munjang.evaluate.bootstrap import (
+    PAIRS_RESAMPLES,
     RESAMPLES,
     Interval,
     PairedDifference,
@@ -33,10 +34,12 @@ from munjang.evaluate.nli import mark_right
 from munjang.evaluate.pair_scores import PairJudge, check_judge, is_scorer, measure_pairs
 from munjang.evaluate.pairs import make_binary_labels
 from munjang.evaluate.retrieval import score_queries, search_task
+from munjang.options import Option, check_options
 from munjang.types import Encoder, Scorer, check_encoder
 from munjang.wording import brief_repr
 
 Against: TypeAlias = Literal["spearman", "pearson", "ap"]
+PairedResamples: TypeAlias = Annotated[int, Option("Bootstrap resamples.", min=1)]
 
 
 @brief_repr
@@ -65,7 +68,13 @@ class Comparison:
 
 
 def compare_scores(
-    scores_a: ArrayLike, scores_b: ArrayLike, gold: ArrayLike, *, against: Against = "spearman", resamples: int = RESAMPLES, seed: int = 0
+    scores_a: ArrayLike,
+    scores_b: ArrayLike,
+    gold: ArrayLike,
+    *,
+    against: Against = "spearman",
+    resamples: PairedResamples = RESAMPLES,
+    seed: int = 0,
 ) -> Comparison:
     """Return two score lists compared by their agreement with gold numbers, or for "ap" with labels of 0 and 1."""
     statistics: dict[str, Statistic] = {"spearman": make_spearman(gold), "pearson": make_pearson(gold)}
@@ -77,9 +86,16 @@ def compare_scores(
 
 
 def compare_sts(
-    a: PairJudge, b: PairJudge, pairs: Sequence[ScoredPair], *, against: Against = "spearman", resamples: int = RESAMPLES, seed: int = 0
+    a: PairJudge,
+    b: PairJudge,
+    pairs: Sequence[ScoredPair],
+    *,
+    against: Against = "spearman",
+    resamples: PairedResamples = RESAMPLES,
+    seed: int = 0,
 ) -> Comparison:
     """Return two models compared on an STS set: encoders by cosine, cross-encoders by their score."""
+    check_options(compare_sts, locals())
     pairs = check_rows(pairs, ScoredPair, name="pairs")
     check_judge(a, "a")
     check_judge(b, "b")
@@ -91,8 +107,11 @@ def compare_sts(
     return Comparison(metric, made.n, made.a, made.b, made.difference, made.ci95, made.p)
 
 
-def compare_pairs(a: PairJudge, b: PairJudge, pairs: Sequence[LabelledPair], *, resamples: int = 1_000, seed: int = 0) -> Comparison:
+def compare_pairs(
+    a: PairJudge, b: PairJudge, pairs: Sequence[LabelledPair], *, resamples: PairedResamples = PAIRS_RESAMPLES, seed: int = 0
+) -> Comparison:
     """Return two models compared at telling same from different, by average precision of cosine or score."""
+    check_options(compare_pairs, locals())
     pairs = check_rows(pairs, LabelledPair, name="pairs")
     check_judge(a, "a")
     check_judge(b, "b")
@@ -108,10 +127,11 @@ def compare_nli(
     pairs: Sequence[LabelledPair],
     *,
     labels: tuple[Sequence[str], Sequence[str]],
-    resamples: int = RESAMPLES,
+    resamples: PairedResamples = RESAMPLES,
     seed: int = 0,
 ) -> Comparison:
     """Return two classifiers of pairs compared by accuracy; `labels` names the outputs of each in order."""
+    check_options(compare_nli, locals())
     pairs = check_rows(pairs, LabelledPair, name="pairs")
     right = [mark_right(scorer, pairs, labels=names) for scorer, names in zip((a, b), labels, strict=True)]
     return _make_comparison("accuracy", paired_bootstrap(right[0], right[1], resample_mean, resamples=resamples, seed=seed))
@@ -123,14 +143,15 @@ def compare_retrieval(
     task: RetrievalTask,
     *,
     query_encoders: tuple[Encoder, Encoder] | None = None,
-    metric: str = "ndcg@10",
-    resamples: int = RESAMPLES,
+    metric: Annotated[str, Option("ndcg@k, mrr@k, map@k, recall@k or precision@k.")] = "ndcg@10",
+    resamples: PairedResamples = RESAMPLES,
     seed: int = 0,
 ) -> Comparison:
     """Return two encoders compared on a retrieval task, by one measure averaged over queries.
 
     `query_encoders` are the same two models with their query prompts, where they have one.
     """
+    check_options(compare_retrieval, locals())
     _check(a, b)
     measure, _, cut = metric.partition("@")
     if not cut.isdigit() or measure not in ("ndcg", "mrr", "map", "recall", "precision"):

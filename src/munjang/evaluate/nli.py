@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike
 
 from munjang.data.rows import LabelledPair
 from munjang.errors import InputError, quote
-from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_interval, resample_mean, to_jsonable
+from munjang.evaluate.bootstrap import RESAMPLES, Interval, Resamples, bootstrap_interval, resample_mean, to_jsonable
 from munjang.evaluate.classification import accuracy, macro_f1
 from munjang.evaluate.inputs import check_rows, check_same_length
+from munjang.options import check_options
 from munjang.types import Scorer, check_scorer
 from munjang.wording import brief_repr
 
@@ -38,9 +39,10 @@ class NliResult:
 
 
 def evaluate_nli(
-    scorer: Scorer, pairs: Sequence[LabelledPair], *, labels: Sequence[str], resamples: int = RESAMPLES, seed: int = 0
+    scorer: Scorer, pairs: Sequence[LabelledPair], *, labels: Sequence[str], resamples: Resamples = RESAMPLES, seed: int = 0
 ) -> NliResult:
     """Return the scores of a cross-encoder or pair classifier; `labels` names its outputs in order."""
+    check_options(evaluate_nli, locals())
     pairs = check_rows(pairs, LabelledPair, name="pairs")
     predicted = predict_labels(scorer, pairs, labels=labels)
     return score_nli(predicted, [pair.label for pair in pairs], resamples=resamples, seed=seed)
@@ -63,7 +65,7 @@ def mark_right(scorer: Scorer, pairs: Sequence[LabelledPair], *, labels: Sequenc
     return [float(label == pair.label) for label, pair in zip(predicted, pairs, strict=True)]
 
 
-def score_nli(predicted: Sequence[str], gold: Sequence[str], *, resamples: int = RESAMPLES, seed: int = 0) -> NliResult:
+def score_nli(predicted: Sequence[str], gold: Sequence[str], *, resamples: Resamples = RESAMPLES, seed: int = 0) -> NliResult:
     """Return the scores of labels already predicted. resamples=0 leaves the interval out."""
     check_same_length(predicted, gold, names=("predictions", "labels"))
     right = np.asarray([p == g for p, g in zip(predicted, gold, strict=True)], dtype=np.float64)

@@ -17,12 +17,13 @@ from numpy.typing import ArrayLike
 
 from munjang.data.rows import DIFFERENT, SAME, LabelledPair
 from munjang.errors import InputError, quote
-from munjang.evaluate.bootstrap import Interval, bootstrap_interval, resample_mean, resample_rows, to_jsonable
+from munjang.evaluate.bootstrap import PAIRS_RESAMPLES, Interval, Resamples, bootstrap_interval, resample_mean, resample_rows, to_jsonable
 from munjang.evaluate.classification import average_precision, best_accuracy, best_f1, matthews
 from munjang.evaluate.correlation import pair_similarities
 from munjang.evaluate.inputs import FloatArray, IntArray, check_binary, check_numbers, check_rows, check_same_length
 from munjang.evaluate.pair_scores import PairJudge, as_encoder, check_judge, is_scorer, measure_pairs
 from munjang.evaluate.sts import METRICS, encode_sides
+from munjang.options import check_options
 from munjang.types import Vectors
 from munjang.wording import brief_repr
 
@@ -44,8 +45,11 @@ class PairsResult:
         return dict(to_jsonable({"n": self.n, "positives": self.positives, **self.scores, "ci95": self.ci95}))
 
 
-def evaluate_pairs(model: PairJudge, pairs: Sequence[LabelledPair], *, resamples: int = 1_000, seed: int = 0) -> PairsResult:
+def evaluate_pairs(
+    model: PairJudge, pairs: Sequence[LabelledPair], *, resamples: Resamples = PAIRS_RESAMPLES, seed: int = 0
+) -> PairsResult:
     """Return the scores of an encoder, or of a Scorer with one score, on pairs labelled "1" (same) and "0" (different)."""
+    check_options(evaluate_pairs, locals())
     pairs = check_rows(pairs, LabelledPair, name="pairs")
     check_judge(model)
     labels = make_binary_labels(pairs)
@@ -55,7 +59,9 @@ def evaluate_pairs(model: PairJudge, pairs: Sequence[LabelledPair], *, resamples
     return score_pair_vectors(a, b, labels, resamples=resamples, seed=seed)
 
 
-def score_pair_vectors(vectors_a: Vectors, vectors_b: Vectors, labels: ArrayLike, *, resamples: int = 1_000, seed: int = 0) -> PairsResult:
+def score_pair_vectors(
+    vectors_a: Vectors, vectors_b: Vectors, labels: ArrayLike, *, resamples: Resamples = PAIRS_RESAMPLES, seed: int = 0
+) -> PairsResult:
     """Return the scores of vectors already made. resamples=0 leaves the intervals out."""
     gold = check_binary(labels)
     check_same_length(vectors_a, gold, names=("vectors", "labels"))
@@ -68,7 +74,7 @@ def score_pair_vectors(vectors_a: Vectors, vectors_b: Vectors, labels: ArrayLike
     return PairsResult(int(gold.size), int(gold.sum()), scores, ci95, cosines)
 
 
-def score_pair_scores(scores: ArrayLike, labels: ArrayLike, *, resamples: int = 1_000, seed: int = 0) -> PairsResult:
+def score_pair_scores(scores: ArrayLike, labels: ArrayLike, *, resamples: Resamples = PAIRS_RESAMPLES, seed: int = 0) -> PairsResult:
     """Return the scores of one list of scores, higher meaning more likely the same. resamples=0 leaves the intervals out."""
     given, gold = check_numbers(scores, name="scores"), check_binary(labels)
     check_same_length(given, gold, names=("scores", "labels"))

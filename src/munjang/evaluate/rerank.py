@@ -6,18 +6,19 @@ move. A Scorer is a cross-encoder, or, for a stronger sentence encoder than the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from munjang.data.rows import RetrievalTask, Run, rank_documents
 from munjang.errors import InputError, UsageError, quote
-from munjang.evaluate.bootstrap import RESAMPLES, PairedDifference, paired_bootstrap, resample_mean, to_jsonable
+from munjang.evaluate.bootstrap import RESAMPLES, PairedDifference, Resamples, paired_bootstrap, resample_mean, to_jsonable
 from munjang.evaluate.correlation import pair_similarities
 from munjang.evaluate.inputs import FloatArray, check_numbers
-from munjang.evaluate.retrieval import DEFAULT_CUTS, RetrievalResult, score_run
+from munjang.evaluate.retrieval import DEFAULT_CUTS, Cuts, RetrievalResult, score_run
+from munjang.options import Option, check_options, default_of
 from munjang.types import Encoder, Scorer, Vectors, check_encoder, check_scorer
 from munjang.wording import brief_repr
 
@@ -44,12 +45,13 @@ def evaluate_rerank(
     task: RetrievalTask,
     run: Run,
     *,
-    depth: int = 100,
-    cuts: Iterable[int] = DEFAULT_CUTS,
-    resamples: int = RESAMPLES,
+    depth: Annotated[int, Option("Documents to re-rank per query.", min=1)] = 100,
+    cuts: Cuts = DEFAULT_CUTS,
+    resamples: Resamples = RESAMPLES,
     seed: int = 0,
 ) -> RerankEvaluation:
     """Return what a cross-encoder makes of a first run."""
+    check_options(evaluate_rerank, locals())
     cuts = sorted(set(cuts))
     candidates = [(query, document) for query in task.judgements for document in rank_documents(run.get(query, {}))[:depth]]
     new = rerank_run(scorer, task, run, depth=depth)
@@ -60,7 +62,9 @@ def evaluate_rerank(
     return RerankEvaluation(before, after, main, gain, len(candidates))
 
 
-def rerank_run(scorer: Scorer, task: RetrievalTask, run: Run, *, depth: int = 100) -> dict[str, dict[str, float]]:
+def rerank_run(
+    scorer: Scorer, task: RetrievalTask, run: Run, *, depth: int = default_of(evaluate_rerank, "depth")
+) -> dict[str, dict[str, float]]:
     """Return the run with the first `depth` documents of each judged query in the Scorer's order."""
     check_scorer(scorer)
     if depth < 1:

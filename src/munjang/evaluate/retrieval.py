@@ -9,25 +9,27 @@ document counts 0 too: nothing is dropped from the average.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
 from munjang.data.rows import Judgements, RetrievalTask, Run, rank_documents
 from munjang.errors import InputError, UsageError
-from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_means, to_jsonable
+from munjang.evaluate.bootstrap import RESAMPLES, Interval, Resamples, bootstrap_means, to_jsonable
 from munjang.evaluate.inputs import FloatArray, check_same_length
+from munjang.options import Option, check_options
 from munjang.types import Encoder, Metric, Vectors, check_encoder
 from munjang.vectors.topk import top_k
 from munjang.wording import brief_repr
 
 MEASURES = ("ndcg", "mrr", "map", "recall", "precision")
+Cuts: TypeAlias = Annotated[Sequence[int], Option("Score the first k documents; may be repeated.", min=1, flags=("--top", "-k"))]
 DEFAULT_CUTS = (1, 3, 5, 10, 100)
 
 
-def score_queries(run: Run, judgements: Judgements, *, cuts: Iterable[int] = DEFAULT_CUTS) -> dict[str, FloatArray]:
+def score_queries(run: Run, judgements: Judgements, *, cuts: Cuts = DEFAULT_CUTS) -> dict[str, FloatArray]:
     """Return for each of `ndcg@k`, `mrr@k`, `map@k`, `recall@k`, `precision@k` one number per judged query, in their order."""
     ks = sorted(set(cuts))
     if not ks or ks[0] < 1:
@@ -97,11 +99,12 @@ def evaluate_retrieval(
     *,
     query_encoder: Encoder | None = None,
     metric: Metric = "cosine",
-    cuts: Iterable[int] = DEFAULT_CUTS,
-    resamples: int = RESAMPLES,
+    cuts: Cuts = DEFAULT_CUTS,
+    resamples: Resamples = RESAMPLES,
     seed: int = 0,
 ) -> RetrievalResult:
     """Return an encoder's scores on a task; `query_encoder` is the same model with its query prompt, where it has one."""
+    check_options(evaluate_retrieval, locals())
     cuts = sorted(set(cuts))
     run = search_task(encoder, task, k=max(cuts, default=1), query_encoder=query_encoder, metric=metric)
     return score_run(run, task.judgements, documents=len(task.corpus), cuts=cuts, resamples=resamples, seed=seed)
@@ -137,7 +140,7 @@ def search_vectors(
 
 
 def score_run(
-    run: Run, judgements: Judgements, *, documents: int = 0, cuts: Iterable[int] = DEFAULT_CUTS, resamples: int = RESAMPLES, seed: int = 0
+    run: Run, judgements: Judgements, *, documents: int = 0, cuts: Cuts = DEFAULT_CUTS, resamples: Resamples = RESAMPLES, seed: int = 0
 ) -> RetrievalResult:
     """Return the scores of a run made anywhere. resamples=0 leaves the intervals out."""
     values = score_queries(run, judgements, cuts=cuts)

@@ -9,18 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from munjang.data.rows import ScoredPair
 from munjang.errors import InputError
-from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_intervals, resample_pearson, resample_spearman, to_jsonable
+from munjang.evaluate.bootstrap import RESAMPLES, Interval, Resamples, bootstrap_intervals, resample_pearson, resample_spearman, to_jsonable
 from munjang.evaluate.classification import BestF1, best_f1
 from munjang.evaluate.correlation import pair_similarities, pearson, rank_values, spearman
 from munjang.evaluate.inputs import FloatArray, check_numbers, check_rows, check_same_length
 from munjang.evaluate.rerank import score_relevance
+from munjang.options import Option, check_options, default_of
 from munjang.types import Encoder, Metric, Scorer, Vectors, check_encoder
 from munjang.wording import brief_repr
 
@@ -77,12 +78,13 @@ def evaluate_sts(
     encoder: Encoder,
     pairs: Sequence[ScoredPair],
     *,
-    worst: int = 10,
+    worst: Annotated[int, Option("Number of worst pairs to show.", min=0)] = 10,
     binary_at: float | None = None,
-    resamples: int = RESAMPLES,
+    resamples: Resamples = RESAMPLES,
     seed: int = 0,
 ) -> StsResult:
     """Return an encoder's scores on pairs with gold scores, per genre where there are several."""
+    check_options(evaluate_sts, locals())
     pairs = check_rows(pairs, ScoredPair, name="pairs")
     check_encoder(encoder)
     if not pairs:
@@ -97,9 +99,9 @@ def score_sts(
     gold: ArrayLike,
     *,
     pairs: Sequence[ScoredPair] = (),
-    worst: int = 10,
+    worst: int = default_of(evaluate_sts, "worst"),
     binary_at: float | None = None,
-    resamples: int = RESAMPLES,
+    resamples: Resamples = RESAMPLES,
     seed: int = 0,
 ) -> StsResult:
     """Return the scores of vectors already made; `pairs` lends texts and genres to the report. resamples=0: no intervals."""
@@ -165,8 +167,11 @@ class CorrelationResult:
         return dict(to_jsonable({"n": self.n, **self.scores, "ci95": self.ci95}))
 
 
-def evaluate_sts_scores(scorer: Scorer, pairs: Sequence[ScoredPair], *, resamples: int = RESAMPLES, seed: int = 0) -> CorrelationResult:
+def evaluate_sts_scores(
+    scorer: Scorer, pairs: Sequence[ScoredPair], *, resamples: Resamples = RESAMPLES, seed: int = 0
+) -> CorrelationResult:
     """Return a cross-encoder's correlations on pairs with gold scores; a model with several labels is refused."""
+    check_options(evaluate_sts_scores, locals())
     pairs = check_rows(pairs, ScoredPair, name="pairs")
     if not pairs:
         raise InputError("no pairs to evaluate, expected at least two")
@@ -174,7 +179,7 @@ def evaluate_sts_scores(scorer: Scorer, pairs: Sequence[ScoredPair], *, resample
     return score_correlations(scores, [pair.score for pair in pairs], resamples=resamples, seed=seed)
 
 
-def score_correlations(scores: ArrayLike, gold: ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0) -> CorrelationResult:
+def score_correlations(scores: ArrayLike, gold: ArrayLike, *, resamples: Resamples = RESAMPLES, seed: int = 0) -> CorrelationResult:
     """Return the correlations of scores already made. resamples=0 leaves the intervals out."""
     found, truth = check_numbers(scores, name="scores"), check_numbers(gold, name="gold scores")
     check_same_length(found, truth, names=("scores", "gold scores"))

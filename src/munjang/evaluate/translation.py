@@ -14,8 +14,9 @@ import numpy as np
 
 from munjang.data.rows import TextPair
 from munjang.errors import InputError
-from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_means, to_jsonable
+from munjang.evaluate.bootstrap import RESAMPLES, Interval, Resamples, bootstrap_means, to_jsonable
 from munjang.evaluate.inputs import FloatArray, check_rows, check_same_length
+from munjang.options import check_options
 from munjang.types import Encoder, Vectors, check_encoder
 from munjang.vectors.topk import top_k
 from munjang.wording import brief_repr
@@ -38,9 +39,10 @@ class TranslationResult:
 
 
 def evaluate_translation(
-    encoder: Encoder, pairs: Sequence[TextPair], *, target_encoder: Encoder | None = None, resamples: int = RESAMPLES, seed: int = 0
+    encoder: Encoder, pairs: Sequence[TextPair], *, target_encoder: Encoder | None = None, resamples: Resamples = RESAMPLES, seed: int = 0
 ) -> TranslationResult:
     """Return an encoder's accuracy at finding translations; `target_encoder` encodes the target side, where that is another model."""
+    check_options(evaluate_translation, locals())
     pairs = check_rows(pairs, TextPair, name="pairs")
     check_encoder(encoder)
     check_encoder(target_encoder or encoder, "target_encoder")
@@ -57,7 +59,7 @@ def score_translation(
     *,
     source: Sequence[str] | None = None,
     target: Sequence[str] | None = None,
-    resamples: int = RESAMPLES,
+    resamples: Resamples = RESAMPLES,
     seed: int = 0,
 ) -> TranslationResult:
     """Return the accuracy of vectors already made; without texts only the very row counts as right. resamples=0: no intervals."""

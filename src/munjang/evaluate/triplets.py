@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from munjang.data.rows import Triplet
 from munjang.errors import InputError
-from munjang.evaluate.bootstrap import RESAMPLES, Interval, bootstrap_interval, resample_mean, to_jsonable
+from munjang.evaluate.bootstrap import RESAMPLES, Interval, Resamples, bootstrap_interval, resample_mean, to_jsonable
 from munjang.evaluate.correlation import pair_similarities
 from munjang.evaluate.inputs import check_rows
 from munjang.evaluate.sts import METRICS
+from munjang.options import Option, check_options, default_of
 from munjang.types import Encoder, Vectors, check_encoder
 from munjang.wording import brief_repr
 
@@ -36,9 +37,15 @@ class TripletsResult:
 
 
 def evaluate_triplets(
-    encoder: Encoder, triplets: Sequence[Triplet], *, margin: float = 0.0, resamples: int = RESAMPLES, seed: int = 0
+    encoder: Encoder,
+    triplets: Sequence[Triplet],
+    *,
+    margin: Annotated[float, Option("How much closer the positive must be.")] = 0.0,
+    resamples: Resamples = RESAMPLES,
+    seed: int = 0,
 ) -> TripletsResult:
     """Return an encoder's accuracy; with a margin, the positive must be nearer by more than that."""
+    check_options(evaluate_triplets, locals())
     triplets = check_rows(triplets, Triplet, name="triplets")
     check_encoder(encoder)
     if not triplets:
@@ -50,7 +57,13 @@ def evaluate_triplets(
 
 
 def score_triplets(
-    anchors: Vectors, positives: Vectors, negatives: Vectors, *, margin: float = 0.0, resamples: int = RESAMPLES, seed: int = 0
+    anchors: Vectors,
+    positives: Vectors,
+    negatives: Vectors,
+    *,
+    margin: float = default_of(evaluate_triplets, "margin"),
+    resamples: Resamples = RESAMPLES,
+    seed: int = 0,
 ) -> TripletsResult:
     """Return the accuracy of vectors already made. resamples=0 leaves the interval out."""
     right = {}

@@ -20,7 +20,7 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 
 from munjang.errors import UsageError, quote
-from munjang.file_lock import PATIENCE
+from munjang.file_lock import PATIENCE, PatienceOption
 from munjang.library.feedback import liked_vector
 from munjang.library.index_config import Tuning
 from munjang.library.indexing import AddReport, Progress, add_batch, add_groups, make_entries, split_batches
@@ -86,9 +86,11 @@ class Library:
         query_encoder: Encoder | None = None,
         create: bool = True,
         analyser: Analyser | None = None,
-        passage_characters: int | None = None,
+        passage_characters: Annotated[
+            int | None, Option("Split longer documents into passages of this many characters (new libraries only).", min=50)
+        ] = None,
         tuning: Tuning | None = None,
-        patience: float = PATIENCE,
+        patience: PatienceOption = PATIENCE,
         name: str | None = None,
     ) -> Library:
         """Open the library at a path, or create it; an encoder that is not the library's own is rejected with both names.
@@ -99,7 +101,7 @@ class Library:
         `patience` is how many seconds a call that writes waits for other writers before it raises Busy. `name` is what messages call the
         library, else its path. A library on a read-only disk can be searched.
         """
-        check_patience(patience)
+        check_options(Library.open, locals())
         for argument, given in (("encoder", encoder), ("query_encoder", query_encoder)):
             if given is not None:
                 check_encoder(given, argument)

@@ -14,11 +14,11 @@ from munjang.engine.folder import ModelFolder
 from munjang.engine.modules import StaticModule
 from munjang.engine.open import Engine
 from munjang.errors import FolderError, UsageError
-from munjang.models.long_text import LongText, fit_texts
+from munjang.models.long_text import fit_texts
 from munjang.models.progress import Advance
 from munjang.text.batching import plan_batches
 from munjang.text.tokenizer import Tokenizer
-from munjang.types import Compute, Precision, Vectors
+from munjang.types import Compute, LongText, Precision, Vectors
 from munjang.vectors.quantize import quantize
 from munjang.vectors.similarity import normalize as unit
 from munjang.wording import brief_repr

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
@@ -27,11 +28,12 @@ from munjang.models.pair_scores import LabelScorer, PairScores, ScoreKind, activ
 from munjang.models.progress import Advance, progress_bar
 from munjang.models.registry import resolve_reranker
 from munjang.models.save import save_cross_folder
+from munjang.options import ComputeOption, Option
 from munjang.other_names import LOAD, PREDICT, RANK, explain_other_names
 from munjang.text.batching import plan_batches
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
 from munjang.text.validate_texts import validate_pairs, validate_text, validate_texts
-from munjang.types import Compute, Vectors
+from munjang.types import DEFAULT_COMPUTE, Compute, Vectors
 from munjang.wording import brief_repr, count, name_facts, plural, quote_place
 
 FEWEST_DOCUMENT_TOKENS = 8
@@ -84,7 +86,12 @@ class CrossEncoder:
     @classmethod
     @explain_other_names(LOAD)
     def load(
-        cls, name: str | Path | None = None, *, compute: Compute = "float32", threads: int | None = None, max_length: int | None = None
+        cls,
+        name: str | Path | None = None,
+        *,
+        compute: ComputeOption = DEFAULT_COMPUTE,
+        threads: int | None = None,
+        max_length: int | None = None,
     ) -> CrossEncoder:
         """Load a cross-encoder by name or path; without one, the default re-ranker."""
         check_compute(compute)
@@ -143,7 +150,14 @@ class CrossEncoder:
 
     @explain_other_names(RANK)
     def rank(
-        self, query: str, documents: Sequence[str], /, *, k: int | None = None, budget_seconds: float | None = None, progress: bool = False
+        self,
+        query: str,
+        documents: Sequence[str],
+        /,
+        *,
+        k: Annotated[int | None, Option("Number of results. Default: all.", min=1, flags=("--top", "-k"))] = None,
+        budget_seconds: Annotated[float | None, Option("Stop scoring after this many seconds.", min=0, flags=("--budget",))] = None,
+        progress: bool = False,
     ) -> Ranking:
         """Rank documents by how well they answer the query, best first.
 

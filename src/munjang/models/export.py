@@ -25,7 +25,8 @@ from munjang.engine.session import ERRORS_ONLY
 from munjang.errors import InputError, UsageError
 from munjang.models.samples import load_samples
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.types import Compute, Vectors, check_encoder
+from munjang.options import ComputeOption
+from munjang.types import DEFAULT_COMPUTE, Compute, Vectors, check_encoder
 from munjang.wording import brief_repr
 
 FILES: dict[Compute, str] = {"float32": "onnx/model.onnx", "int8": "onnx/model_qint8.onnx"}
@@ -48,7 +49,7 @@ class ExportReport:
     texts: int
 
 
-def export_onnx(model: SentenceEncoder, target: str | Path, *, compute: Compute = "float32") -> ExportReport:
+def export_onnx(model: SentenceEncoder, target: str | Path, *, compute: ComputeOption = DEFAULT_COMPUTE) -> ExportReport:
     """Write `target` as a complete model folder with the graph in it, and compare the graph's vectors with the model's."""
     check_encoder(model, "model")
     base = model.folder.base

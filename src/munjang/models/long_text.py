@@ -9,10 +9,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 from munjang.errors import TextError, UsageError
 from munjang.text.tokenizer import Tokenizer
+from munjang.types import LongText
 from munjang.wording import count, plural
 
 
@@ -29,9 +29,6 @@ def split_windows(ids: Sequence[int], *, size: int, stride: int) -> list[list[in
     starts = range(0, max(len(ids) - size, 0) + stride, stride)
     return [list(ids[start : start + size]) for start in starts]
 
-
-LongText: TypeAlias = Literal["truncate", "window", "error"]
-"""`truncate` keeps the beginning and warns; `window` encodes overlapping windows and averages; `error` refuses."""
 
 OVERLAP = 4
 """Neighbouring windows share one part in this many."""

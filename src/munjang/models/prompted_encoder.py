@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from munjang.engine.folder import ModelFolder
 from munjang.errors import UsageError
 from munjang.models.batch_encoder import TokenVectors
-from munjang.models.long_text import LongText, warn_of_cut
+from munjang.models.long_text import warn_of_cut
+from munjang.options import DimensionsOption, LongTextOption, NormalizeOption, PrecisionOption
 from munjang.text.validate_texts import validate_texts
-from munjang.types import Compute, Floats, Precision
+from munjang.types import DEFAULT_LONG_TEXT, DEFAULT_PRECISION, Compute, Floats
 from munjang.wording import brief_repr
 
 if TYPE_CHECKING:
@@ -97,10 +98,10 @@ class PromptedEncoder:
         texts: str | Iterable[str],
         /,
         *,
-        long_text: LongText = "truncate",
-        precision: Precision = "float32",
-        dimensions: int | None = None,
-        normalize: bool = False,
+        long_text: LongTextOption = DEFAULT_LONG_TEXT,
+        precision: PrecisionOption = DEFAULT_PRECISION,
+        dimensions: DimensionsOption = None,
+        normalize: NormalizeOption = False,
     ) -> Floats:
         """Return the vector of a text, shape (d,), or of many texts, shape (n, d), in the caller's order."""
         report = self.model.encode_with_report(

@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
 
 from munjang.engine.folder import ModelFolder, fingerprint, read_folder, require_sentence_encoder
 from munjang.engine.modules import NormalizeModule, PoolingModule, StaticModule, TransformerModule
@@ -31,16 +30,24 @@ from munjang.models.batch_encoder import (
     find_token_limit,
     join_blocks,
 )
-from munjang.models.long_text import LongText, fit_texts, warn_of_cut
+from munjang.models.long_text import fit_texts, warn_of_cut
 from munjang.models.progress import Advance, progress_bar
 from munjang.models.prompted_encoder import PromptedEncoder, choose_prompt, prompt_for_role, prompt_with_text
 from munjang.models.registry import resolve
 from munjang.models.save import save_folder
-from munjang.options import Option
+from munjang.options import (
+    ComputeOption,
+    DimensionsOption,
+    LongTextOption,
+    NormalizeOption,
+    PoolingOption,
+    PrecisionOption,
+    PromptNameOption,
+)
 from munjang.other_names import ENCODE, LOAD, explain_other_names
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
 from munjang.text.validate_texts import stream_texts, validate_texts
-from munjang.types import Compute, Floats, Pooling, Precision
+from munjang.types import DEFAULT_COMPUTE, DEFAULT_LONG_TEXT, DEFAULT_PRECISION, Compute, Floats, LongText, Pooling, Precision
 from munjang.vectors.similarity import similarity, similarity_pairwise
 from munjang.wording import count, name_facts, quote_place
 
@@ -70,9 +77,9 @@ class SentenceEncoder:
         cls,
         name: str | Path | None = None,
         *,
-        compute: Compute = "float32",
+        compute: ComputeOption = DEFAULT_COMPUTE,
         threads: int | None = None,
-        pooling: Pooling | None = None,
+        pooling: PoolingOption = None,
         max_length: int | None = None,
     ) -> SentenceEncoder:
         """Load a model by name or path; without one, the default model.
@@ -139,11 +146,11 @@ class SentenceEncoder:
         /,
         *,
         prompt: str | None = None,
-        precision: Annotated[Precision, Option("The number format of the output.")] = "float32",
-        dimensions: Annotated[int | None, Option("Keep this many leading dimensions (Matryoshka models).", min=1)] = None,
-        normalize: Annotated[bool, Option("Normalise vectors to length 1.")] = False,
-        prompt_name: Annotated[str | None, Option("The name of the model's prompt to put before every text.")] = None,
-        long_text: Annotated[LongText, Option("How to handle texts beyond the model's limit.")] = "truncate",
+        precision: PrecisionOption = DEFAULT_PRECISION,
+        dimensions: DimensionsOption = None,
+        normalize: NormalizeOption = False,
+        prompt_name: PromptNameOption = None,
+        long_text: LongTextOption = DEFAULT_LONG_TEXT,
         progress: bool = False,
     ) -> Floats:
         """Return the vector of a text, shape (d,), or of many texts, shape (n, d), in the caller's order.
@@ -164,11 +171,11 @@ class SentenceEncoder:
         /,
         *,
         prompt: str | None = None,
-        prompt_name: str | None = None,
-        long_text: LongText = "truncate",
-        precision: Precision = "float32",
-        dimensions: int | None = None,
-        normalize: bool = False,
+        prompt_name: PromptNameOption = None,
+        long_text: LongTextOption = DEFAULT_LONG_TEXT,
+        precision: PrecisionOption = DEFAULT_PRECISION,
+        dimensions: DimensionsOption = None,
+        normalize: NormalizeOption = False,
         progress: bool = False,
     ) -> Encoded:
         """Encode, and report how many tokens each text has and which were too long; never warns."""
@@ -182,11 +189,11 @@ class SentenceEncoder:
         /,
         *,
         prompt: str | None = None,
-        prompt_name: str | None = None,
-        long_text: LongText = "truncate",
-        precision: Precision = "float32",
-        dimensions: int | None = None,
-        normalize: bool = False,
+        prompt_name: PromptNameOption = None,
+        long_text: LongTextOption = DEFAULT_LONG_TEXT,
+        precision: PrecisionOption = DEFAULT_PRECISION,
+        dimensions: DimensionsOption = None,
+        normalize: NormalizeOption = False,
         block: int = LIMITS.stream_texts,
     ) -> Iterator[Floats]:
         """Yield vectors of `block` texts at a time, in order, holding no more than that."""

@@ -73,7 +73,7 @@ async def create(call: Call, body: CreateRequest) -> Reply:
     libraries, model = call.service.libraries, call.encoder.name
 
     def work() -> dict[str, Any]:
-        library = libraries.create(body.name, model=model, passage_characters=body.passage_characters)
+        library = libraries.create(body.name, model=model, **options_in(body, Library.open))
         try:
             call.service.writes.add_in_turns(library, _incoming(body.records))
         except BaseException:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 from munjang.errors import UsageError
 from munjang.limits import SERVE_LIMITS, ServeLimits
+from munjang.options import Option, check_options
 from munjang.text.korean import Analyser
 
 
@@ -15,8 +17,8 @@ from munjang.text.korean import Analyser
 class ServerSettings:
     """How the server behaves. The key is never shown."""
 
-    host: str = "127.0.0.1"
-    port: int = 8080
+    host: Annotated[str, Option("The address to listen on; other machines need a key.")] = "127.0.0.1"
+    port: Annotated[int, Option("The port; 0 takes a free one.", min=0, max=65_535)] = 8080
     key: str | None = field(default=None, repr=False)
     """A key that may do everything."""
     keys_file: Path | None = None
@@ -27,16 +29,15 @@ class ServerSettings:
     """Web pages of other origins that may call, such as https://example.org."""
     data: Path | None = None
     """Where libraries that clients make are kept; None: they cannot."""
-    read_only: bool = False
+    read_only: Annotated[bool, Option("Reject every change to a library.")] = False
     analyser: Analyser | None = None
     """What splits the words of new libraries; None: the best that is installed."""
     limits: ServeLimits = SERVE_LIMITS
 
 
-def checked(settings: ServerSettings) -> ServerSettings:
+def check_settings(settings: ServerSettings) -> ServerSettings:
     """Return the settings, or refuse those that would leave the server open to everyone."""
-    if not 0 <= settings.port <= 65_535:
-        raise UsageError(f"port {settings.port}: expected 0 to 65535")
+    check_options(ServerSettings, vars(settings))
     if settings.key is None and settings.keys_file is None and not is_loopback(settings.host):
         raise UsageError(
             f"--host {settings.host} lets other machines in, and no key is set\n"

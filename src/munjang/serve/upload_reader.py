@@ -29,6 +29,7 @@ from munjang.library.records import documents
 from munjang.limits import SERVE_LIMITS
 from munjang.text.readers import read_texts
 from munjang.text.records import Record
+from munjang.types import DEFAULT_ENCODING
 from munjang.wording import count
 
 COMMAND = (sys.executable, "-P", "-c", "from munjang.serve.upload_reader import main; main()")
@@ -53,7 +54,7 @@ class ReadOrder:
     path: str
     text_column: str | None = None
     id_column: str | None = None
-    encoding: str = "utf-8-sig"
+    encoding: str = DEFAULT_ENCODING
     delimiter: str | None = None
     header: bool | None = None
     quoting: bool | None = None

@@ -12,13 +12,13 @@ from typing import get_args
 
 from munjang.errors import InputError, MissingExtra, UsageError
 from munjang.limits import LIMITS, Limits
+from munjang.options import EncodingOption, FormatOption, IdColumnOption, TextColumnOption
 from munjang.text.read_csv import read_csv_rows
 from munjang.text.read_json import read_json_rows, read_jsonl_rows
 from munjang.text.read_lines import check_encoding, decode_lines, open_input, read_text_rows
 from munjang.text.records import (
     BadLines,
     ByteStream,
-    Format,
     OnGuess,
     Record,
     Reject,
@@ -29,6 +29,7 @@ from munjang.text.records import (
     make_records,
     warn_of_guess,
 )
+from munjang.types import DEFAULT_ENCODING, Format
 
 _BATCH = 1_024
 
@@ -78,7 +79,7 @@ def read_rows(
     header: bool | None = None,
     delimiter: str | None = None,
     columns: Sequence[str] | None = None,
-    encoding: str = "utf-8-sig",
+    encoding: EncodingOption = DEFAULT_ENCODING,
     bad: BadLines | None = None,
     limits: Limits = LIMITS,
     stdin: ByteStream | None = None,
@@ -120,14 +121,14 @@ def read_rows(
 def read_texts(
     path: Path | str,
     *,
-    text_column: str | None = None,
-    id_column: str | None = None,
-    format: Format | None = None,
+    text_column: TextColumnOption = None,
+    id_column: IdColumnOption = None,
+    format: FormatOption = None,
     quoting: bool | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
     columns: Sequence[str] | None = None,
-    encoding: str = "utf-8-sig",
+    encoding: EncodingOption = DEFAULT_ENCODING,
     bad: BadLines | None = None,
     limits: Limits = LIMITS,
     stdin: ByteStream | None = None,

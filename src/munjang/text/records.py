@@ -10,9 +10,10 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from munjang.errors import InputError, quote
+from munjang.types import Format
 from munjang.wording import brief_repr, nearest_name
 
 TEXT_COLUMNS = ("text", "sentence", "content", "contents", "document", "body", "문장", "본문", "내용", "텍스트", "title", "제목")
@@ -126,9 +127,6 @@ def _find_well_known(candidates: Sequence[str], sample: RowSample) -> str | None
     known = [by_lower_case[name] for name in TEXT_COLUMNS if name in by_lower_case]
     often = [name for name in known if sample.texts[name] * 2 >= sample.rows]
     return next(iter(often or sorted(known, key=lambda name: -sample.texts[name])), None)
-
-
-Format: TypeAlias = Literal["txt", "csv", "tsv", "jsonl", "json", "parquet"]
 
 
 class ByteStream(Protocol):

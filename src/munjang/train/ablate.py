@@ -12,9 +12,10 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from munjang.errors import UsageError
+from munjang.options import Option, check_options
 from munjang.report.page import page, table, text
 from munjang.report.words import Word, say
 from munjang.train.examples import DataSource, read_examples
@@ -37,6 +38,9 @@ CONCATENATIONS: tuple[tuple[str, ...], ...] = (
 )
 """In the paper's order."""
 
+SCRATCH_WIDTH = 128
+"""Of models from scratch: small, since the whole table is many trainings."""
+
 
 @dataclass(frozen=True)
 class AblationPlan:
@@ -46,7 +50,7 @@ class AblationPlan:
     test: DataSource
     nli: DataSource | None = None
     sts: DataSource | None = None
-    seeds: int = 3
+    seeds: Annotated[int, Option("Number of seeds per cell.", min=1)] = 3
     first_seed: int = 1
     stage: Mapping[str, object] = field(default_factory=dict)
     """Settings of every stage, such as epochs, steps, batch_size and learning_rate."""
@@ -56,8 +60,7 @@ class AblationPlan:
     def __post_init__(self) -> None:
         if self.nli is None and self.sts is None:
             raise UsageError("nothing to run: name NLI data, STS data, or both")
-        if self.seeds < 1:
-            raise UsageError(f"seeds is {self.seeds}, expected 1 or more")
+        check_options(AblationPlan, vars(self))
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from munjang.data.files import write_rows
 from munjang.errors import InputError, UsageError
 from munjang.evaluate.correlation import pair_similarities
 from munjang.evaluate.rerank import score_relevance
+from munjang.options import Option, Seed, check_options
 from munjang.text.validate_texts import validate_texts
 from munjang.types import Encoder, Scorer, check_encoder
 from munjang.vectors.topk import top_k
@@ -100,22 +101,10 @@ Strategy: TypeAlias = Literal["bm25", "semantic", "both"]
 Labelling: TypeAlias = Literal["model", "sigmoid", "clip"]
 """model: the score as it is, which must be 0 … 1. sigmoid: its sigmoid. clip: cut at 0 and 1."""
 
+LabellingOption: TypeAlias = Annotated[Labelling, Option("Use the score as it is, its sigmoid, or clip it to 0 … 1.", flags=("--score",))]
+
 HEADER = ("sentence1", "sentence2", "score")
 _MOST_KNOWN = 50
-
-
-@dataclass(frozen=True)
-class SampleOptions:
-    """How pairs are sampled: for each text its `per_text` nearest by each strategy; `limit` keeps that many of all, drawn with `seed`."""
-
-    per_text: int = 3
-    strategy: Strategy = "both"
-    limit: int | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.per_text < 1 or (self.limit is not None and self.limit < 1):
-            raise UsageError("per_text and limit must be 1 or more")
 
 
 @dataclass(frozen=True)
@@ -128,39 +117,49 @@ class SilverPair:
 
 
 def sample_pairs(
-    texts: Sequence[str], *, encoder: Encoder | None = None, known: Sequence[tuple[str, str]] = (), options: SampleOptions | None = None
+    texts: Sequence[str],
+    *,
+    encoder: Encoder | None = None,
+    known: Sequence[tuple[str, str]] = (),
+    per_text: Annotated[int, Option("Neighbours of each text, by each strategy.", min=1)] = 3,
+    strategy: Annotated[Strategy, Option("Neighbours by shared words, by meaning, or by both.")] = "both",
+    limit: Annotated[int | None, Option("Keep at most this many pairs, drawn at random.", min=1)] = None,
+    seed: Seed = 0,
 ) -> list[tuple[str, str]]:
-    """Return pairs of different texts that are near each other, each pair once whichever way round, none of them `known` already."""
+    """Return pairs of different texts that are near each other, each pair once whichever way round, none of them `known` already.
+
+    Near are the `per_text` nearest of each text by each strategy; `limit` keeps that many of all, drawn with `seed`.
+    """
+    check_options(sample_pairs, locals())
     if encoder is not None:
         check_encoder(encoder)
-    chosen = options or SampleOptions()
     unique = list(dict.fromkeys(validate_texts(texts)))
     if len(unique) < 2:
         raise InputError(f"{len(unique)} different text, expected two or more to make pairs of")
-    if chosen.strategy != "bm25" and encoder is None:
-        raise UsageError(f"strategy is {chosen.strategy!r}, which needs a sentence encoder\n  name one, or use bm25")
+    if strategy != "bm25" and encoder is None:
+        raise UsageError(f"strategy is {strategy!r}, which needs a sentence encoder\n  name one, or use bm25")
     old = {frozenset(pair) for pair in known}
     partners = Counter(text for pair in old for text in pair)
     # known partners may stand among the nearest, so ask for that many more
-    depth = min(len(unique) - 1, chosen.per_text + min(max(partners.values(), default=0), _MOST_KNOWN))
+    depth = min(len(unique) - 1, per_text + min(max(partners.values(), default=0), _MOST_KNOWN))
     made: dict[frozenset[str], tuple[str, str]] = {}
-    for neighbours in _find_neighbours(unique, encoder, chosen.strategy, depth):
+    for neighbours in _find_neighbours(unique, encoder, strategy, depth):
         for text, found in zip(unique, neighbours, strict=True):
             fresh = [unique[at] for at in found if frozenset((text, unique[at])) not in old]
-            for other in fresh[: chosen.per_text]:
+            for other in fresh[:per_text]:
                 made.setdefault(frozenset((text, other)), (text, other))
     if not made:
         raise InputError(
             "no new pairs found: no two texts share a word, or all neighbours are known pairs\n  raise per_text, or use semantic"
         )
     pairs = list(made.values())
-    if chosen.limit is not None and chosen.limit < len(pairs):
-        kept = sorted(random.Random(chosen.seed).sample(range(len(pairs)), chosen.limit))  # noqa: S311
+    if limit is not None and limit < len(pairs):
+        kept = sorted(random.Random(seed).sample(range(len(pairs)), limit))  # noqa: S311
         pairs = [pairs[at] for at in kept]
     return pairs
 
 
-def label_pairs(scorer: Scorer, pairs: Sequence[tuple[str, str]], *, labelling: Labelling = "model") -> list[SilverPair]:
+def label_pairs(scorer: Scorer, pairs: Sequence[tuple[str, str]], *, labelling: LabellingOption = "model") -> list[SilverPair]:
     """Return the pairs with a cross-encoder's scores, 0 … 1; a model with several labels is refused, and so are scores out of range."""
     scores = score_relevance(scorer, list(pairs))
     if labelling == "sigmoid":

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from munjang.data import (
     AnyDataset,
@@ -29,6 +29,7 @@ from munjang.data.parallel import read_parallel_pairs
 from munjang.data.plain_text import make_row_filter, read_plain_texts
 from munjang.data.read import READERS
 from munjang.errors import InputError, UsageError, quote
+from munjang.options import Option
 from munjang.report.words import Message, Word
 from munjang.text.readers import read_rows
 from munjang.text.records import BadLines
@@ -61,8 +62,8 @@ class DataSource:
     label_range: tuple[float, float] | None = None
     scores: tuple[str, ...] | None = None
     labels: Mapping[str, object] | None = None
-    skip_bad: bool = False
-    limit: int | None = None
+    skip_bad: Annotated[bool, Option("Skip and count broken lines.")] = False
+    limit: Annotated[int | None, Option("Use this many rows of each file, drawn with the seed.", min=1)] = None
     where: tuple[str, ...] = ()
     objective: str | None = None
     settings: Mapping[str, object] | None = None

@@ -12,38 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from munjang.data.files import write_rows
 from munjang.data.rows import TextPair, Triplet
 from munjang.errors import InputError, UsageError
+from munjang.options import Option, Seed, check_options
 from munjang.text.validate_texts import validate_texts
 from munjang.types import Encoder, check_encoder
 from munjang.vectors.similarity import similarity_pairwise
 from munjang.vectors.topk import top_k
-
-
-@dataclass(frozen=True)
-class MineOptions:
-    """Which candidates are taken. Ranks are counted from 0, the positives of a query left out; `last_rank` is not taken any more."""
-
-    negatives: int = 1
-    first_rank: int = 0
-    last_rank: int = 50
-    absolute_margin: float | None = None
-    relative_margin: float | None = None
-    max_score: float | None = None
-    min_score: float | None = None
-    sampling: Literal["top", "random"] = "top"
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.negatives < 1:
-            raise UsageError(f"negatives is {self.negatives}, expected 1 or more")
-        if not 0 <= self.first_rank < self.last_rank:
-            raise UsageError(f"ranks {self.first_rank} to {self.last_rank}, expected a lower and a higher one")
 
 
 @dataclass(frozen=True)
@@ -61,11 +41,29 @@ class MinedTriplets:
 
 
 def mine_negatives(
-    encoder: Encoder, pairs: Sequence[TextPair], corpus: Iterable[str] | None = None, *, options: MineOptions | None = None
+    encoder: Encoder,
+    pairs: Sequence[TextPair],
+    corpus: Iterable[str] | None = None,
+    *,
+    negatives: Annotated[int, Option("Negatives for each pair.", min=1)] = 1,
+    first_rank: Annotated[int, Option("Skip this many of the closest texts.", min=0)] = 0,
+    last_rank: Annotated[int, Option("The last rank to consider.", min=1)] = 50,
+    absolute_margin: Annotated[float | None, Option("Minimum difference between the positive's and a negative's score.")] = None,
+    relative_margin: Annotated[float | None, Option("The same, relative to the positive's score, such as 0.05.")] = None,
+    max_score: Annotated[float | None, Option("Maximum score of a negative.")] = None,
+    min_score: Annotated[float | None, Option("Minimum score of a negative.")] = None,
+    sampling: Annotated[Literal["top", "random"], Option("Take the closest, or any within the ranks.")] = "top",
+    seed: Seed = 0,
 ) -> MinedTriplets:
-    """Return triplets for pairs; without a corpus the other pairs' positives are the candidates."""
+    """Return triplets for pairs; without a corpus the other pairs' positives are the candidates.
+
+    Ranks are counted from 0, the positives of a query left out; `last_rank` is not taken any more.
+    """
+    check_options(mine_negatives, locals())
     check_encoder(encoder)
-    chosen = options or MineOptions()
+    if first_rank >= last_rank:
+        raise UsageError(f"ranks {first_rank} to {last_rank}, expected a lower and a higher one")
+    limits = _Limits(absolute_margin, relative_margin, max_score, min_score)
     if not pairs:
         raise InputError("no pairs to mine for")
     texts = list(dict.fromkeys((pair.b for pair in pairs) if corpus is None else validate_texts(corpus, name="corpus")))
@@ -78,10 +76,10 @@ def mine_negatives(
     vectors_MD, queries_ND = encoder.encode(texts), encoder.encode(queries)
     own = similarity_pairwise(encoder.encode([pair.a for pair in pairs]), encoder.encode([pair.b for pair in pairs]), metric="cosine")
     # a query's own positives may stand among its best, so ask for that many more
-    depth = min(len(texts), chosen.last_rank + max(len(answers) for answers in right.values()))
+    depth = min(len(texts), last_rank + max(len(answers) for answers in right.values()))
     scores_NK, found_NK = top_k(queries_ND, vectors_MD, k=depth, metric="cosine")
     places = {query: row for row, query in enumerate(queries)}
-    random = np.random.default_rng(chosen.seed)
+    random = np.random.default_rng(seed)
     triplets: list[Triplet] = []
     taken: list[float] = []
     short = empty = 0
@@ -90,11 +88,11 @@ def mine_negatives(
         ranked = [
             (texts[at], float(score)) for at, score in zip(found_NK[row], scores_NK[row], strict=True) if texts[at] not in right[pair.a]
         ]
-        fitting = [item for item in ranked[chosen.first_rank : chosen.last_rank] if _fits(item[1], positive, chosen)]
-        if chosen.sampling == "random" and len(fitting) > chosen.negatives:
-            fitting = [fitting[at] for at in sorted(random.permutation(len(fitting))[: chosen.negatives].tolist())]
-        kept = fitting[: chosen.negatives]
-        short += len(kept) < chosen.negatives
+        fitting = [item for item in ranked[first_rank:last_rank] if limits.allow(item[1], positive)]
+        if sampling == "random" and len(fitting) > negatives:
+            fitting = [fitting[at] for at in sorted(random.permutation(len(fitting))[:negatives].tolist())]
+        kept = fitting[:negatives]
+        short += len(kept) < negatives
         empty += not kept
         taken += [score for _, score in kept]
         triplets += [Triplet(pair.a, pair.b, text, pair.where) for text, _ in kept]
@@ -107,12 +105,20 @@ def write_triplets(triplets: Iterable[Triplet], path: Path | str) -> int:
     return write_rows(Path(path), ("anchor", "positive", "negative"), rows)
 
 
-def _fits(score: float, positive: float, options: MineOptions) -> bool:
-    if options.absolute_margin is not None and score > positive - options.absolute_margin:
-        return False
-    # a share of a negative score would be above it, so the distance is taken from its size
-    if options.relative_margin is not None and score > positive - abs(positive) * options.relative_margin:
-        return False
-    if options.max_score is not None and score > options.max_score:
-        return False
-    return options.min_score is None or score >= options.min_score
+@dataclass(frozen=True)
+class _Limits:
+    absolute_margin: float | None
+    relative_margin: float | None
+    max_score: float | None
+    min_score: float | None
+
+    def allow(self, score: float, positive: float) -> bool:
+        """Say whether a candidate's score lets it be a negative."""
+        if self.absolute_margin is not None and score > positive - self.absolute_margin:
+            return False
+        # a share of a negative score would be above it, so the distance is taken from its size
+        if self.relative_margin is not None and score > positive - abs(positive) * self.relative_margin:
+            return False
+        if self.max_score is not None and score > self.max_score:
+            return False
+        return self.min_score is None or score >= self.min_score

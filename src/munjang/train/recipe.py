@@ -11,17 +11,20 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from munjang.engine.modules import Activation, check_pooling
 from munjang.errors import InputError, UsageError, quote
-from munjang.train.adapt import TEXT_OBJECTIVES
+from munjang.options import Option, Seed, check_options
 from munjang.train.examples import DataSource
-from munjang.train.objectives.settings import read_settings, refuse_unknown, refuse_unless
-from munjang.train.sampling import Mix
-from munjang.types import Compute, Pooling
+from munjang.train.settings import read_settings, refuse_unknown, refuse_unless
+from munjang.types import DEFAULT_COMPUTE, Compute, Pooling
 
 Kind: TypeAlias = Literal["sentence", "cross"]
+Mix: TypeAlias = Literal["size", "even"]
+"""How the batches of several data sets are mixed."""
+TextMethod: TypeAlias = Literal["mlm", "tsdae", "simcse"]
+"""Objectives that learn from plain text."""
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
@@ -52,9 +55,11 @@ class TeacherRecipe:
     """
 
     model: str
-    prompt: str | None = None
-    compute: Compute = "float32"
-    cache: str | None = None
+    prompt: Annotated[
+        str | None, Option("The name or text of a prompt to put before each of the teacher's texts.", flags=("--teacher-prompt",))
+    ] = None
+    compute: Annotated[Compute, Option("The teacher's arithmetic.", flags=("--teacher-compute",))] = DEFAULT_COMPUTE
+    cache: Annotated[str | None, Option("A folder for the teacher's vectors that several trainings can share.")] = None
 
 
 @dataclass(frozen=True)
@@ -70,23 +75,23 @@ class ModelRecipe:
     base: str | None = None
     scratch: ScratchRecipe | None = None
     pooling: Pooling | None = None
-    max_length: int | None = None
+    max_length: Annotated[int | None, Option("Truncate texts to this many tokens; the model keeps this limit.", min=3)] = None
     normalize: bool | None = None
     dense: int | None = None
     dense_activation: Activation = "tanh"
-    layers: tuple[int, ...] | None = None
-    prompts: bool = True
-    dropout: float | None = None
+    layers: Annotated[tuple[int, ...] | None, Option("Keep only these layers, from 0, such as 0,2,4.", commas=True)] = None
+    prompts: Annotated[
+        bool, Option("Keep the prompts of the base model; training does not use them.", flags=("--prompts/--no-prompts",))
+    ] = True
+    dropout: Annotated[float | None, Option("Dropout during training.", min=0, max=0.9)] = None
     head: Literal["sbert", "own"] | None = None
-    extend_vocabulary: int | None = None
+    extend_vocabulary: Annotated[int | None, Option("Add up to this many words of the domain to the vocabulary.", min=1)] = None
 
     def __post_init__(self) -> None:
         if self.pooling is not None:
             check_pooling(self.pooling)
         refuse_unless((self.base is None) != (self.scratch is None), "model: name one of base (a folder) and scratch (sizes)")
-        refuse_unless(self.max_length is None or self.max_length > 2, "model: max_length must be more than 2")
-        refuse_unless(self.dropout is None or 0 <= self.dropout < 1, "model: dropout must be in 0 … 1")
-        refuse_unless(self.extend_vocabulary is None or self.extend_vocabulary >= 1, "model: extend_vocabulary must be 1 or more")
+        _check_bounds(self, "model")
         refuse_unless(self.extend_vocabulary is None or self.scratch is None, "model: a vocabulary from scratch is the data's own already")
 
 
@@ -103,26 +108,26 @@ class StageRecipe:
     name: str = ""
     objective: str | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
-    epochs: int = 1
-    steps: int | None = None
+    epochs: Annotated[int, Option("Passes through the data.", min=1)] = 1
+    steps: Annotated[int | None, Option("Stop after this many steps, regardless of epochs.", min=1)] = None
     """Stop after this many optimiser steps, regardless of epochs."""
-    batch_size: int = 16
-    mini_batch: int | None = None
+    batch_size: Annotated[int, Option("Rows per batch.", min=1)] = 16
+    mini_batch: Annotated[int | None, Option("Rows to encode at a time.", min=1)] = None
     """Encode this many rows at a time with a gradient cache: a large batch in the memory of a small one."""
-    accumulate: int = 1
+    accumulate: Annotated[int, Option("Batches per step.", min=1)] = 1
     mix: Mix = "size"
-    length_window: int | None = None
-    learning_rate: float = 2e-5
+    length_window: Annotated[int | None, Option("Sort this many batches together by length, such as 20: somewhat faster.", min=0)] = None
+    learning_rate: Annotated[float, Option("The peak learning rate, after the warm-up.")] = 2e-5
     head_learning_rate: float | None = None
     embedding_learning_rate: float | None = None
     layer_decay: float = 1.0
-    weight_decay: float = 0.0
-    warmup: float = 0.1
+    weight_decay: Annotated[float, Option("The weight decay of AdamW.", min=0)] = 0.0
+    warmup: Annotated[float, Option("The fraction of steps in which the learning rate rises.", min=0, max=1)] = 0.1
     clip: float = 1.0
     freeze_embeddings: bool = False
     freeze_layers: int = 0
-    evaluate_every: int | None = None
-    patience: int | None = None
+    evaluate_every: Annotated[int | None, Option("Measure on the first dev file every this many steps.", min=1)] = None
+    patience: Annotated[int | None, Option("Stop after this many measurements without improvement.", min=1)] = None
     """Stop after this many evaluations without improvement."""
     keep_best: bool = True
     keep_head: bool = False
@@ -131,14 +136,9 @@ class StageRecipe:
     def __post_init__(self) -> None:
         where = f"stage {self.name!r}" if self.name else "stage"
         refuse_unless(len(self.data) > 0, f"{where}: has no data, expected one [[stage.data]] or more")
-        for name in ("epochs", "batch_size", "accumulate"):
-            refuse_unless(getattr(self, name) >= 1, f"{where}: {name} is {getattr(self, name)}, expected 1 or more")
-        for name in ("steps", "mini_batch", "evaluate_every", "patience"):
-            refuse_unless(getattr(self, name) is None or getattr(self, name) >= 1, f"{where}: {name} must be 1 or more")
+        _check_bounds(self, where)
         refuse_unless(self.learning_rate > 0, f"{where}: learning_rate must be more than 0")
-        refuse_unless(self.weight_decay >= 0, f"{where}: weight_decay is {self.weight_decay:g}, expected 0 or more")
         refuse_unless(0 < self.layer_decay <= 1, f"{where}: layer_decay is {self.layer_decay:g}, expected more than 0, at most 1")
-        refuse_unless(0 <= self.warmup <= 1, f"{where}: warmup is {self.warmup:g}, expected a share in 0 … 1")
         refuse_unless(self.patience is None or self.dev is not None, f"{where}: patience needs a dev file")
 
 
@@ -148,9 +148,9 @@ class TopKeys:
 
     output: str
     kind: Kind = "sentence"
-    seed: int = 42
+    seed: Seed = 42
     precision: Literal["float32", "bf16"] = "float32"
-    checkpoint_every: int = 500
+    checkpoint_every: Annotated[int, Option("Steps between checkpoints.", min=1)] = 500
     language: str | None = None
     license: str | None = None
 
@@ -164,8 +164,7 @@ class Recipe(TopKeys):
 
     def __post_init__(self) -> None:
         refuse_unless(len(self.stages) > 0, "the recipe has no [[stage]], expected one or more")
-        refuse_unless(self.checkpoint_every >= 1, "checkpoint_every must be 1 or more")
-        refuse_unless(0 <= self.seed < 2**32, f"seed is {self.seed}, expected a whole number from 0 to {2**32 - 1:,}")
+        check_options(TopKeys, vars(self))
         refuse_unless(
             not any(stage.keep_head for stage in self.stages[:-1]),
             "stage: keep_head is for the last stage, since later ones change the encoder that a head reads",
@@ -194,6 +193,13 @@ class Recipe(TopKeys):
             if not stage["keep_head"]:
                 del stage["keep_head"]
         return made
+
+
+def _check_bounds(table: ModelRecipe | StageRecipe, where: str) -> None:
+    try:
+        check_options(type(table), vars(table))
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
 
 
 def read_recipe(path: Path | str, *, overrides: Mapping[str, object] | None = None) -> Recipe:
@@ -298,7 +304,7 @@ def _read_source(values: Any, folder: Path, where: str) -> DataSource:
 
 def _as_plain(source: DataSource, objective: object) -> DataSource:
     """Read a file as plain text where its objective learns from nothing else."""
-    is_plain = source.kind is None and (source.objective or objective) in TEXT_OBJECTIVES
+    is_plain = source.kind is None and (source.objective or objective) in get_args(TextMethod)
     return replace(source, kind="plain") if is_plain else source
 
 

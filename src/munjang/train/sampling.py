@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-Mix: TypeAlias = Literal["size", "even"]
+if TYPE_CHECKING:
+    from munjang.train.recipe import Mix
+
 _SCANNED = 64
 """Waiting rows that are tried per place of a batch, so that a file of one text over and over is still read in linear time."""
 

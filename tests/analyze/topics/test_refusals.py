@@ -35,7 +35,7 @@ PLAIN = choose_tagger("plain")
     [
         (lambda model: merge_topics(model, [[0, 1], [1, 2]]), "merge: a topic stands in more than one group, expected each topic once"),
         (lambda model: reduce_topics(model, 0), "topics=0, expected 1 or more"),
-        (lambda model: split_topic(model, 0, 1), "parts=1, expected 2 or more"),
+        (lambda model: split_topic(model, 0, 1), "parts is 1, expected at least 2"),
         (lambda model: split_topic(model, 0, 500), "split: topic 0 has too few different documents for 500 parts"),
         (lambda model: rename_topic(model, 0, " \n"), "the name is empty, expected a name for the topic"),
         (lambda model: topics_over_time(model, [2020] * len(model.documents), periods=0), "periods=0, expected 1 or more"),

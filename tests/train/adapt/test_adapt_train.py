@@ -15,9 +15,10 @@ from tests.train.conftest import sentence_pairs
 from munjang.data.plain_text import read_plain_texts
 from munjang.errors import UsageError
 from munjang.train import load, train
-from munjang.train.adapt.run import AdaptPlan, adapt_model
+from munjang.train.adapt.run import adapt_model
 from munjang.train.durable import hash_file
 from munjang.train.examples import DataSource, read_examples
+from munjang.train.plans import AdaptPlan
 from munjang.train.recipe import ModelRecipe, make_recipe
 from munjang.train.stage_run import Stepper
 

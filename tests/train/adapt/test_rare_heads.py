@@ -13,11 +13,12 @@ from safetensors.torch import load_file, save_file
 
 from munjang.errors import InputError
 from munjang.train.adapt.mlm import Mlm, MlmSettings, find_word_starts
-from munjang.train.adapt.run import AdaptPlan, adapt_model
+from munjang.train.adapt.run import adapt_model
 from munjang.train.adapt.tsdae import Tsdae, TsdaeSettings
 from munjang.train.adapt.vocabulary import DomainWord, add_words, count_words
 from munjang.train.encoder import TrainableEncoder
 from munjang.train.load_folder import load_encoder
+from munjang.train.plans import AdaptPlan
 from munjang.train.recipe import ModelRecipe
 
 TEXTS = ["the rain is in the river", "비가 많이 온다"]

@@ -15,9 +15,10 @@ from tests.conftest import Dense
 from munjang.errors import InputError, UsageError
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.train import train
-from munjang.train.distill.run import DistillOptions, run_distillation
+from munjang.train.distill.run import run_distillation
 from munjang.train.durable import hash_file
 from munjang.train.examples import DataSource
+from munjang.train.plans import DistillOptions
 from munjang.train.recipe import ModelRecipe, TeacherRecipe, make_recipe
 from munjang.train.stage_run import Stepper
 

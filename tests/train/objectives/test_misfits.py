@@ -11,7 +11,7 @@ from munjang.errors import InputError, UsageError
 from munjang.train.objectives import make_objective, make_score_loss
 from munjang.train.objectives.choose import DataShape, choose_score_loss
 from munjang.train.objectives.score_losses import ScoreObjective
-from munjang.train.objectives.settings import read_settings
+from munjang.train.settings import read_settings
 
 COLUMNS = [torch.randn(4, 8, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2)]
 

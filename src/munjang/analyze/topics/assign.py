@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +19,7 @@ from munjang.analyze.topics.model import TopicModel, label_documents, make_text_
 from munjang.analyze.topics.prototypes import find_nearest
 from munjang.analyze.topics.topic_words import fill_bag, list_words
 from munjang.errors import UsageError
+from munjang.options import Option, check_options
 from munjang.text.tagging import Tagger, choose_tagger
 from munjang.text.validate_texts import validate_texts
 from munjang.types import Encoder, Floats, Ints, Vectors, check_encoder
@@ -110,8 +112,11 @@ def assign_topics(model: TopicModel, texts: Sequence[str], *, vectors: ArrayLike
     return Assigned(label_documents(model, component_N, score_N), score_N)
 
 
-def find_topics(model: TopicModel, query: ArrayLike, *, k: int = 5) -> list[tuple[int, float]]:
+def find_topics(
+    model: TopicModel, query: ArrayLike, *, k: Annotated[int, Option("Number of topics.", min=1, flags=("--top", "-k"))] = 5
+) -> list[tuple[int, float]]:
     """Return the topics nearest to a query's vector, best first, with their scores."""
+    check_options(find_topics, locals())
     query_1D = to_rows(query, "query")
     _check_dimension(model, query_1D)
     scores_P = model.assigner.scores(model.assigner.features(query_1D))[0]

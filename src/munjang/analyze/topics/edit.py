@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +21,7 @@ from munjang.analyze.topics.model import Documents, TopicModel, excerpt, label_d
 from munjang.analyze.topics.prototypes import NO_FLOOR, Prototypes, find_nearest, find_outlier_floors
 from munjang.analyze.topics.topic_words import bag_words, join_bags
 from munjang.errors import UsageError
+from munjang.options import Option, check_options
 from munjang.text.tagging import Tagger, choose_tagger
 from munjang.text.validate_texts import validate_texts
 from munjang.types import Encoder, Ints, Vectors
@@ -104,12 +106,11 @@ def reduce_topics(model: TopicModel, topics: int) -> TopicModel:
     return merge_topics(model, groups) if groups else model
 
 
-def split_topic(model: TopicModel, id: int, parts: int = 2) -> TopicModel:
+def split_topic(model: TopicModel, id: int, parts: Annotated[int, Option("Number of parts.", min=2)] = 2) -> TopicModel:
     """Divide a topic into parts of its own by k-means."""
+    check_options(split_topic, locals())
     if not isinstance(model.assigner, Prototypes):
         raise UsageError("split: a contextual model's topics cannot be divided\n  fit it again with more topics")
-    if parts < 2:
-        raise UsageError(f"parts={parts}, expected 2 or more")
     model.topic(id)
     members = np.flatnonzero(model.labels == id)
     groups = run_kmeans(model.documents.rows_NR[members], parts, seed=model.settings.seed)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from munjang.models.compress.cut_tokenizer import (
     list_pieces_before_failure,
 )
 from munjang.models.compress.parts import ModelParts, read_parts, write_parts
+from munjang.options import Option
 from munjang.text.tokenizer import Tokenizer
 from munjang.text.unicode import find_scripts
 from munjang.text.validate_texts import validate_texts
@@ -60,12 +61,11 @@ ROWS_PER_PIECE = (
 class PruneOptions:
     """Which pieces to keep."""
 
-    scripts: tuple[str, ...] = ("ko", "en")
+    scripts: Annotated[Sequence[str], Option("Codes of the languages whose characters are kept.", commas=True)] = ("ko", "en")
     """Language codes; the order decides which language's pieces fill the room that is left."""
-    minimum_count: int = 1
-    """How often the texts must use a piece."""
-    size: int | None = None
-    """How many pieces to keep; without it, as many as the texts use."""
+    minimum_count: Annotated[int, Option("Minimum number of times the texts use a token.", min=1)] = 1
+    size: Annotated[int | None, Option("Keep this many tokens, the most useful ones.", min=1, flags=("--vocabulary",))] = None
+    """Without it, as many as the texts use."""
 
 
 @dataclass(frozen=True)

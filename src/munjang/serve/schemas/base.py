@@ -26,14 +26,19 @@ Request = TypeVar("Request", bound=OwnModel)
 
 
 def takes_options(
-    *verbs: Verb, most: Mapping[str, float] | None = None, choices: Mapping[str, Sequence[str]] | None = None
+    *verbs: Verb,
+    only: Sequence[str] | None = None,
+    without: Sequence[str] = (),
+    most: Mapping[str, float] | None = None,
+    choices: Mapping[str, Sequence[str]] | None = None,
 ) -> Callable[[type[Request]], type[Request]]:
     """Add the options of verbs to a request: their names, types, defaults and bounds.
 
-    A server may lower a bound: `most` holds the largest value of a number or the most values of a list, `choices` those of the choices
-    that it offers.
+    `only` and `without` choose among them. A server may lower a bound: `most` holds the largest value of a number or the most values of a
+    list, `choices` those of the choices that it offers.
     """
     options = {name: declared for verb in verbs for name, declared in declared_options(verb).items()}
+    options = {name: options[name] for name in (only or options) if name not in without}
     lowered, offered = most or {}, choices or {}
     unknown = [name for name in (*lowered, *offered) if name not in options]
     if unknown:

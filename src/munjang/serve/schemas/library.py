@@ -12,6 +12,7 @@ from munjang.library.library import Library
 from munjang.limits import SERVE_LIMITS
 from munjang.serve.schemas.base import OwnModel, takes_options
 from munjang.text.read_lines import check_encoding
+from munjang.text.readers import read_texts
 
 Name = str
 
@@ -24,6 +25,7 @@ class RecordIn(OwnModel):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 
+@takes_options(Library.open, only=["passage_characters"], most={"passage_characters": 100_000})
 class CreateRequest(OwnModel):
     """A new library and its first documents."""
 
@@ -31,7 +33,6 @@ class CreateRequest(OwnModel):
     model: str | None = None
     """Which of the served models makes its vectors."""
     records: list[RecordIn] = Field(default_factory=list)
-    passage_characters: int | None = Field(default=None, ge=50, le=100_000)
 
 
 class AddRequest(OwnModel):
@@ -57,6 +58,7 @@ class SearchRequest(OwnModel):
     """Which of the served cross-encoders."""
 
 
+@takes_options(read_texts, without=["format"])
 class UploadQuery(OwnModel):
     """What an uploaded file is."""
 
@@ -64,10 +66,6 @@ class UploadQuery(OwnModel):
     """Its ending says the format."""
     model: str | None = None
     """Which of the served models, where the library is new."""
-    text_column: str | None = None
-    id_column: str | None = None
-    encoding: str = "utf-8-sig"
-    """Of the file's text, such as cp949; a byte order mark is dropped."""
     delimiter: str | None = Field(default=None, min_length=1, max_length=1, pattern='[^"]')
     """What stands between fields; by default a comma in CSV, a tab in TSV."""
     header: bool | None = None
@@ -75,9 +73,9 @@ class UploadQuery(OwnModel):
     quoting: bool | None = None
     """Whether double quotes enclose fields; by default yes in CSV, no in TSV."""
 
-    @field_validator("encoding")
+    @field_validator("encoding", check_fields=False)
     @classmethod
-    def _known(cls, encoding: str) -> str:
+    def _check_encoding(cls, encoding: str) -> str:
         try:
             check_encoding(encoding)
         except UsageError as error:

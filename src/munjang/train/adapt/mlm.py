@@ -21,7 +21,7 @@ from munjang.errors import UsageError
 from munjang.report.words import Message, Word
 from munjang.train.adapt.text_objective import Candidates, Guesses, MlmHead, TextObjective, get_vocabulary_size, make_no_rows
 from munjang.train.encoder import TrainableEncoder
-from munjang.train.objectives.settings import refuse_unless
+from munjang.train.settings import refuse_unless
 
 MASKED, RANDOM = 0.8, 0.1
 

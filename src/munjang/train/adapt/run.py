@@ -7,55 +7,24 @@ before and after, measured on the two folders the same way. The numbers stand in
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from munjang.errors import InputError
 from munjang.models.registry import resolve
 from munjang.train.dev import DevSet, Scores, read_dev
 from munjang.train.durable import write_file
-from munjang.train.examples import DataSource
 from munjang.train.load_folder import EncoderOptions, load_encoder
+from munjang.train.plans import AdaptPlan
 from munjang.train.progress import Progress
-from munjang.train.recipe import ModelRecipe, Recipe, make_stage
+from munjang.train.recipe import TextMethod
 from munjang.train.save_and_report import TrainResult
 from munjang.train.save_and_report import run as train_recipe
 from munjang.wording import Language
 
-Method: TypeAlias = Literal["mlm", "tsdae", "simcse"]
-
-LEARNING_RATES: dict[Method, float] = {"mlm": 5e-5, "tsdae": 3e-5, "simcse": 1e-5}
-BATCH_SIZES: dict[Method, int] = {"mlm": 16, "tsdae": 8, "simcse": 64}
-"""Where the plan says none; those of the papers, but for mlm's, which is fine-tuning's usual one."""
-DROPOUTS: dict[Method, float] = {"simcse": 0.1}
-"""Where the plan says none and the model's own will not do: two passes of simcse differ by dropout alone."""
 FACTS = "adaptation.json"
-
-
-@dataclass(frozen=True)
-class AdaptPlan:
-    """What to learn from which text, and where the model goes. The first of `dev` decides which weights are kept, all are measured."""
-
-    files: tuple[DataSource, ...]
-    output: str
-    model: ModelRecipe
-    method: Method = "tsdae"
-    stage: Mapping[str, object] = field(default_factory=dict)
-    """Keys of a recipe's stage, such as settings, epochs and steps; batch size and learning rate are the method's own without."""
-    dev: tuple[DataSource, ...] = ()
-    seed: int = 42
-    checkpoint_every: int = 500
-
-    def make_recipe(self) -> Recipe:
-        """Return the recipe of one stage that does it."""
-        named = {"name": self.method, "objective": self.method, "dev": self.dev[0] if self.dev else None}
-        stage = make_stage(
-            self.stage, data=self.files, batch_size=BATCH_SIZES[self.method], learning_rate=LEARNING_RATES[self.method], **named
-        )
-        model = replace(self.model, dropout=DROPOUTS.get(self.method)) if self.model.dropout is None else self.model
-        return Recipe(output=self.output, model=model, stages=(stage,), seed=self.seed, checkpoint_every=self.checkpoint_every)
 
 
 @dataclass(frozen=True)
@@ -73,7 +42,7 @@ class Adaptation:
     """What an adaptation made."""
 
     result: TrainResult
-    method: Method
+    method: TextMethod
     measured: tuple[DevChange, ...]
 
     def to_json(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from munjang.errors import InputError, UsageError
 from munjang.report.words import Message, Word
 from munjang.train.encoder import TrainableEncoder
 from munjang.train.objectives.in_batch import InBatch, InBatchSettings
-from munjang.train.objectives.settings import read_settings, refuse_unless
+from munjang.train.settings import read_settings, refuse_unless
 
 
 @dataclass(frozen=True)

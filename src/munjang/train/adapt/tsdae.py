@@ -33,8 +33,8 @@ from munjang.train.adapt.text_objective import (
     make_no_rows,
 )
 from munjang.train.encoder import Normalize, TrainableEncoder
-from munjang.train.objectives.settings import refuse_unless
 from munjang.train.packed_parts import PartsLayer
+from munjang.train.settings import refuse_unless
 
 
 class DecoderLayer(nn.Module):

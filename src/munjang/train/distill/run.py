@@ -15,13 +15,12 @@ from __future__ import annotations
 import json
 import random
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from munjang.engine.modules import NormalizeModule
-from munjang.errors import InputError, UsageError
+from munjang.errors import InputError
 from munjang.evaluate.mse import score_mse
 from munjang.evaluate.sts import encode_sides, score_sts
 from munjang.evaluate.translation import score_translation
@@ -29,55 +28,15 @@ from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.train.build import build_encoder
 from munjang.train.distill.teacher_targets import Target, load_teacher, prepare_targets
 from munjang.train.durable import write_text
-from munjang.train.examples import DataSource, Example, ExampleSet, read_examples
+from munjang.train.examples import Example, ExampleSet, read_examples
 from munjang.train.loop import TRAINING
+from munjang.train.plans import DistillOptions, plan_distillation
 from munjang.train.progress import Progress
-from munjang.train.recipe import ModelRecipe, Recipe, TeacherRecipe, make_stage
+from munjang.train.recipe import Recipe
 from munjang.train.save_and_report import TrainResult, run
 from munjang.train.sentence_task import save_encoder
 from munjang.types import Encoder
 from munjang.wording import Language
-
-
-@dataclass(frozen=True)
-class DistillOptions:
-    """A teacher, a student, what to learn from, and what to measure on. The first file of `dev_sts` decides which weights are kept.
-
-    The student learns from texts without prompts: a `ModelRecipe` with `prompts = False` forgets those of its base.
-    """
-
-    teacher: TeacherRecipe
-    student: ModelRecipe
-    output: str
-    data: tuple[DataSource, ...]
-    dev_sts: tuple[DataSource, ...] = ()
-    dev_parallel: DataSource | None = None
-    projection: Literal["pca", "dense"] = "pca"
-    stage: Mapping[str, object] = field(default_factory=dict)
-    """Keys of a recipe's stage, such as epochs, steps and batch_size."""
-    seed: int = 42
-    checkpoint_every: int = 500
-
-
-def plan_recipe(options: DistillOptions) -> Recipe:
-    """Return the recipe; the folders of teacher and student are looked at for their dimensions."""
-    if not options.data:
-        raise UsageError("nothing to learn from, expected --parallel or --texts")
-    dev = options.dev_sts[0] if options.dev_sts else options.dev_parallel
-    fixed = {"name": "distillation", "objective": "distillation", "batch_size": 64, "learning_rate": 1e-4}
-    stage = make_stage(options.stage, data=options.data, dev=dev, teacher=options.teacher, **fixed)
-    model = _plan_model(options)
-    return Recipe(output=options.output, model=model, stages=(stage,), seed=options.seed, checkpoint_every=options.checkpoint_every)
-
-
-def _plan_model(options: DistillOptions) -> ModelRecipe:
-    teacher = SentenceEncoder.load(options.teacher.model, compute=options.teacher.compute)
-    student = SentenceEncoder.load(options.student.base)
-    if teacher.dimension == student.dimension or (teacher.dimension > student.dimension and options.projection == "pca"):
-        return options.student
-    ends_in_unit = any(isinstance(module, NormalizeModule) for folder in (teacher.folder, student.folder) for module in folder.modules)
-    return replace(options.student, dense=teacher.dimension, dense_activation="identity", normalize=ends_in_unit)
-
 
 SAMPLE = 1_000
 """Rows of the training data that the error is measured on where there are no dev pairs."""
@@ -183,7 +142,7 @@ def run_distillation(
 
     `language` is the report's.
     """
-    recipe = plan_recipe(options)
+    recipe = plan_distillation(options)
     dev = _read_dev(options)
     result = run(recipe, resume=resume, progress=progress, language=language)
     if not result.is_first:

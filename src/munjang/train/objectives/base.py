@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from munjang.errors import InputError
 from munjang.report.words import Message, Word
-from munjang.train.objectives.settings import read_settings
+from munjang.train.settings import read_settings
 
 LabelKind: TypeAlias = Literal["class", "score", "binary", "margins", "vectors"]
 """class: 0…K−1. score: any number, larger is more alike. binary: 0 or 1. margins: a teacher's scores. vectors: a teacher's vectors."""

@@ -18,7 +18,7 @@ from munjang.engine.pair_head import PARTS, Part
 from munjang.errors import UsageError
 from munjang.report.words import Message, Word
 from munjang.train.objectives.base import Objective, refuse_labels_outside
-from munjang.train.objectives.settings import read_settings, refuse_unless
+from munjang.train.settings import read_settings, refuse_unless
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from munjang.report.words import Word
 from munjang.train.objectives.base import Distance, Objective, distance, refuse_labels_outside
-from munjang.train.objectives.settings import refuse_unless
+from munjang.train.settings import refuse_unless
 
 EPSILON = 1e-6
 """Added to differences, as torch's pairwise_distance does: a matching pair of equal vectors keeps a finite gradient."""

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from munjang.report.words import Message, Word
 from munjang.train.objectives.base import Objective, Similarity, all_pairs
-from munjang.train.objectives.settings import refuse_unless
+from munjang.train.settings import refuse_unless
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ from munjang.train.objectives.score_losses import (
     ScoreMarginMse,
 )
 from munjang.train.objectives.scored import Angle, Cosent, Regression
-from munjang.train.objectives.settings import read_settings, refuse_unless, suggest_name
 from munjang.train.objectives.teacher import Distillation, MarginMse
+from munjang.train.settings import read_settings, refuse_unless, suggest_name
 
 
 @dataclass(frozen=True)

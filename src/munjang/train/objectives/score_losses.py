@@ -21,8 +21,8 @@ from torch import Tensor
 from munjang.errors import InputError
 from munjang.report.words import Message, Word
 from munjang.train.objectives.base import Objective, to_float32
-from munjang.train.objectives.settings import refuse_unless
 from munjang.train.objectives.teacher import margin_mse
+from munjang.train.settings import refuse_unless
 
 
 class ScoreLoss(Protocol):

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from munjang.report.words import Word
 from munjang.train.objectives.base import Objective, cosine, refuse_labels_outside
-from munjang.train.objectives.settings import refuse_unless
+from munjang.train.settings import refuse_unless
 
 
 class Regression(Objective):
