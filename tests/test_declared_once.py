@@ -22,6 +22,7 @@ from munjang.errors import UsageError
 from munjang.library.library import Library
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.options import REQUIRED, Declared, Option, check_options, declared_options
+from munjang.text.morphology import analyse
 
 VERBS: dict[str, tuple[tuple[Callable[..., Any], ...], str | None]] = {
     "cluster": ((cluster, find_cluster_phrases), "/api/clusters"),
@@ -29,6 +30,7 @@ VERBS: dict[str, tuple[tuple[Callable[..., Any], ...], str | None]] = {
     "keywords": ((extract_keywords,), "/api/keywords"),
     "map": ((cluster, find_cluster_phrases, lay_out), "/api/map"),
     "match": ((match,), None),
+    "morphs": ((analyse,), None),
     "pairs": ((mine,), "/api/pairs"),
     "search": ((Library.search,), "/api/libraries/{name}/search"),
     "topics fit": ((fit_topics,), "/api/topics"),
