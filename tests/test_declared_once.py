@@ -45,6 +45,7 @@ from munjang.models.prompted_encoder import PromptedEncoder
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.options import REQUIRED, Declared, Option, check_options, declared_options
 from munjang.serve.settings import ServerSettings
+from munjang.text.morphology import analyse
 from munjang.text.readers import read_texts
 from munjang.train.ablate import AblationPlan
 from munjang.train.augment import label_pairs, sample_pairs
@@ -77,6 +78,7 @@ VERBS: dict[str, tuple[tuple[Callable[..., Any], ...], str | None]] = {
     "map": ((cluster, find_cluster_phrases, lay_out), "/api/map"),
     "match": ((match,), None),
     "mine": ((mine_negatives, SentenceEncoder.load), None),
+    "morphs": ((analyse,), None),
     "pairs": ((mine,), "/api/pairs"),
     "rerank": ((CrossEncoder.rank, CrossEncoder.load), None),
     "search": ((Library.search,), "/api/libraries/{name}/search"),

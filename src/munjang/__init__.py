@@ -35,6 +35,7 @@ _NAMES = {
     "munjang.vectors.similarity": ("similarity", "similarity_pairwise"),
     "munjang.vectors.topk": ("top_k",),
     "munjang.vectors.quantize": ("quantize",),
+    "munjang.text.morphology": ("Morph", "Morphology", "Sentence", "analyse"),
     "munjang.analyze.keywords": ("Keyword", "extract_keywords"),
     "munjang.analyze.clusters": ("Clustering", "cluster"),
     "munjang.analyze.dedupe": ("Deduped", "dedupe"),
@@ -118,6 +119,10 @@ if TYPE_CHECKING:
     from munjang.models.prompted_encoder import PromptedEncoder as PromptedEncoder
     from munjang.models.score_pairs import score_pairs as score_pairs
     from munjang.models.sentence_encoder import SentenceEncoder as SentenceEncoder
+    from munjang.text.morphology import Morph as Morph
+    from munjang.text.morphology import Morphology as Morphology
+    from munjang.text.morphology import Sentence as Sentence
+    from munjang.text.morphology import analyse as analyse
     from munjang.types import Encoder as Encoder
     from munjang.types import Scorer as Scorer
     from munjang.vectors.quantize import quantize as quantize

@@ -38,6 +38,7 @@ GROUPS = {
         CommandEntry("match", "munjang.cli.match", "Match each text of one file to its counterpart in another."),
         CommandEntry("score", "munjang.cli.score", "Score or label the pairs of a file, with any model."),
         CommandEntry("keywords", "munjang.cli.keywords", "Extract the key phrases of each text."),
+        CommandEntry("morphs", "munjang.cli.morphs", "Split Korean into sentences and morphemes, with tags and lemmas."),
         CommandEntry("cluster", "munjang.cli.cluster", "Cluster texts and label the clusters with key phrases."),
         CommandEntry("topics", "munjang.cli.topics", "Find the topics of a collection, and query a saved topic model."),
         CommandEntry("map", "munjang.cli.map", "Draw texts as an interactive map, similar ones close together."),
