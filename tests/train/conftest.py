@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.forked import Forks, open_forks
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -65,3 +68,13 @@ def tiny_tokenizer() -> Any:
 
     texts = [text for a, b, _ in sentence_pairs(60) for text in (a, b)]
     return make_tokenizer(ScratchRecipe(vocabulary=200), texts, max_length=64)
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """Processes of their own that have imported torch."""
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    if not hasattr(os, "fork"):
+        pytest.skip("needs fork")
+    with open_forks() as started:
+        yield started

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.conftest import quiet
+from tests.forked import Forks
 from tests.train.conftest import sentence_pairs
-from tests.train.test_processes import _launch, _losses
+from tests.train.test_processes import _losses, launch
 from tests.train.test_resume import RUN
 
 from munjang import CrossEncoder
@@ -113,7 +113,7 @@ def test_a_cross_encoder_is_trained_further_with_its_head(folder: Path, cross_va
     np.testing.assert_allclose(CrossEncoder.load(second.output).predict(pairs), CrossEncoder.load(first.output).predict(pairs), atol=1e-6)
 
 
-def test_killed_anywhere_and_resumed_it_ends_the_same(folder: Path, cross_values: dict[str, Any]) -> None:
+def test_killed_anywhere_and_resumed_it_ends_the_same(forks: Forks, folder: Path, cross_values: dict[str, Any]) -> None:
     def values(output: str) -> dict[str, Any]:
         made = json.loads(json.dumps(cross_values)) | {"output": output}
         stage = made["stage"][0]
@@ -123,7 +123,7 @@ def test_killed_anywhere_and_resumed_it_ends_the_same(folder: Path, cross_values
 
     def child(output: str, resume: bool, point: str, count: int) -> int:
         argument = json.dumps([values(output), str(folder), resume, point, count])
-        return subprocess.run([sys.executable, "-W", "ignore", "-c", RUN, argument], capture_output=True, check=False).returncode
+        return forks.run(RUN, argument).returncode
 
     # every run in a process of its own: what other tests did to torch's threads in this one would show in the last bit
     assert child("whole", False, "step", 10_000) == 0
@@ -136,7 +136,7 @@ def test_killed_anywhere_and_resumed_it_ends_the_same(folder: Path, cross_values
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="gloo is tested on POSIX")
-def test_two_processes_take_the_steps_of_one(folder: Path, cross_values: dict[str, Any]) -> None:
+def test_two_processes_take_the_steps_of_one(forks: Forks, folder: Path, cross_values: dict[str, Any]) -> None:
     cross_values["model"]["dropout"] = 0.0
     runs: dict[int, list[tuple[dict[str, Any], str]]] = {1: [], 2: []}
     for count, listed in runs.items():
@@ -147,7 +147,7 @@ def test_two_processes_take_the_steps_of_one(folder: Path, cross_values: dict[st
             listed.append((made, str(folder)))
     for made, _ in runs[1]:
         train(make_recipe(made, folder=folder))
-    _launch(runs[2], 2)
+    launch(forks, runs[2])
     for name in ("mse", "lambdaloss"):
         assert np.allclose(_losses(folder / f"{name}-1"), _losses(folder / f"{name}-2"), atol=1e-5), name
 

@@ -7,13 +7,14 @@ import os
 import shlex
 import signal
 import subprocess
-import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.forked import Forks
 
 from munjang.train.durable import hash_file
 from munjang.train.interrupt import catch_stop
@@ -59,15 +60,20 @@ sys.exit(run(arguments))
 """
 
 
-def command(arguments: list[str], folder: Path, kind: str = "none", count: int = 0, number: int = 0) -> subprocess.CompletedProcess[str]:
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def command(forks: Forks) -> Command:
     """Run a command that a signal strikes in the `count`-th step or evaluation, with the step or evaluation still to be done."""
-    argument = json.dumps([arguments, kind, count, number])
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", RUN, argument], cwd=folder, capture_output=True, text=True, check=False, encoding="utf-8"
-    )
+
+    def run(arguments: list[str], folder: Path, kind: str = "none", count: int = 0, number: int = 0) -> subprocess.CompletedProcess[str]:
+        return forks.run(RUN, json.dumps([arguments, kind, count, number]), folder=folder)
+
+    return run
 
 
-def test_interrupted_and_resumed_it_ends_the_same(pairs_file: Path) -> None:
+def test_interrupted_and_resumed_it_ends_the_same(command: Command, pairs_file: Path) -> None:
     folder = pairs_file.parent
     for name in ("whole", "broken"):
         (folder / f"{name}.toml").write_text(RECIPE.format(output=name), encoding="utf-8")
@@ -97,7 +103,7 @@ def test_interrupted_and_resumed_it_ends_the_same(pairs_file: Path) -> None:
     assert "broken: every step was done, the model is saved again" in done.stderr
 
 
-def test_a_resume_without_a_checkpoint_says_that_it_starts_anew(pairs_file: Path) -> None:
+def test_a_resume_without_a_checkpoint_says_that_it_starts_anew(command: Command, pairs_file: Path) -> None:
     folder = pairs_file.parent
     (folder / "new.toml").write_text(RECIPE.format(output="new"), encoding="utf-8")
     found = command(["train", "new.toml", "--resume", "--set", "stage.0.steps=1"], folder, "step", 1, signal.SIGKILL)

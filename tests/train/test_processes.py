@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.forked import Forks
 
 from munjang.train import train
 from munjang.train.recipe import make_recipe, read_recipe
@@ -56,28 +57,22 @@ def _port() -> int:
         return int(found.getsockname()[1])
 
 
-def _launch(runs: list[tuple[dict[str, Any], str]], count: int) -> None:
-    port = str(_port())
-    children = []
-    for rank in range(count):
-        names = {
-            "RANK": rank,
-            "LOCAL_RANK": rank,
-            "WORLD_SIZE": count,
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": port,
-            "OMP_NUM_THREADS": 1,
-        }
-        given = {name: str(value) for name, value in names.items()} | {"ACCELERATE_USE_CPU": "true"}
-        command = [sys.executable, "-W", "ignore", "-c", RUN, json.dumps(runs)]
-        children.append(subprocess.Popen(command, env=os.environ | given, stderr=subprocess.PIPE, text=True))
-    for child in children:
-        _, errors = child.communicate(timeout=120)
-        assert child.returncode == 0, errors
+def run_two(forks: Forks, code: str, *arguments: str, folder: Path | None = None) -> list[subprocess.CompletedProcess[str]]:
+    """Run code in two processes that find each other by what a launcher tells them."""
+    shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_port()), "ACCELERATE_USE_CPU": "true"}
+    ranks = [shared | {"RANK": rank, "LOCAL_RANK": rank} for rank in "01"]
+    children = [forks.start(code, *arguments, folder=folder, environment=told) for told in ranks]
+    done = [forks.wait(child) for child in children]
+    assert [each.returncode for each in done] == [0, 0], [each.stderr for each in done]
+    return done
+
+
+def launch(forks: Forks, runs: list[tuple[dict[str, Any], str]]) -> None:
+    run_two(forks, RUN, json.dumps(runs))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="gloo is tested on POSIX")
-def test_the_loss_curve_is_that_of_one_process_with_the_whole_batch(pairs_file: Path, recipe_values: dict[str, Any]) -> None:
+def test_the_loss_curve_is_that_of_one_process_with_the_whole_batch(forks: Forks, pairs_file: Path, recipe_values: dict[str, Any]) -> None:
     folder = pairs_file.parent
     recipe_values["model"]["dropout"] = 0.0
     pairs = [{"path": "pairs.tsv", "texts": ["sentence1", "sentence2"]}]
@@ -95,13 +90,29 @@ def test_the_loss_curve_is_that_of_one_process_with_the_whole_batch(pairs_file: 
             listed.append((values, str(folder)))
     for values, _ in runs[1]:
         train(make_recipe(values, folder=folder))
-    _launch(runs[2], 2)
+    launch(forks, runs[2])
     for name in stages:
         curves = [_losses(folder / f"{name}-{count}") for count in (1, 2)]
         assert len(curves[0]) == 9
         assert np.allclose(curves[0], curves[1], atol=1e-5), name
 
 
+COMMAND = "import sys; from munjang.cli.main import run; sys.exit(run(sys.argv[1:]))"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="gloo is tested on POSIX")
+def test_of_two_processes_with_one_command_one_tells_and_the_other_is_silent(forks: Forks, pairs_file: Path) -> None:
+    folder = pairs_file.parent
+    (folder / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+    train(read_recipe(folder / "recipe.toml"))
+    first, second = run_two(forks, COMMAND, "train", "recipe.toml", "-o", "two", "--json", folder=folder)
+    assert json.loads(first.stdout)["steps"] == 5
+    assert first.stderr.count("2 processes train together") == 1
+    assert (second.stdout, second.stderr) == ("", "")
+    assert np.allclose(_losses(folder / "one"), _losses(folder / "two"), atol=1e-5)
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="gloo is tested on POSIX")
 def test_accelerate_launches_the_command_in_two_processes(pairs_file: Path) -> None:
     pytest.importorskip("accelerate", reason="accelerate is not installed")

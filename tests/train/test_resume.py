@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.forked import Forks
 
 from munjang.errors import UsageError
 from munjang.train import train
@@ -63,20 +64,20 @@ def _values(recipe_values: dict[str, Any], output: str) -> dict[str, Any]:
     return recipe_values
 
 
-def _child(values: dict[str, Any], folder: Path, resume: bool, point: str, count: int) -> int:
-    argument = json.dumps([values, str(folder), resume, point, count])
-    return subprocess.run([sys.executable, "-W", "ignore", "-c", RUN, argument], capture_output=True, check=False).returncode
+def train_in_child(forks: Forks, values: dict[str, Any], folder: Path, resume: bool, point: str, count: int) -> int:
+    """Train in a process that kills itself at the `count`-th step or sync; return its exit code."""
+    return forks.run(RUN, json.dumps([values, str(folder), resume, point, count])).returncode
 
 
-def test_killed_anywhere_and_resumed_it_ends_the_same(pairs_file: Path, recipe_values: dict[str, Any]) -> None:
+def test_killed_anywhere_and_resumed_it_ends_the_same(forks: Forks, pairs_file: Path, recipe_values: dict[str, Any]) -> None:
     folder = pairs_file.parent
     # every run in a process of its own: what other tests did to torch's threads in this one would show in the last bit
-    assert _child(_values(recipe_values, "whole"), folder, False, "step", 10_000) == 0
+    assert train_in_child(forks, _values(recipe_values, "whole"), folder, False, "step", 10_000) == 0
     values = _values(recipe_values, "broken")
     # in the middle of writing a checkpoint, then in a step of the second stage
-    assert _child(values, folder, False, "sync", 17) == -signal.SIGKILL
-    assert _child(values, folder, True, "step", 11) == -signal.SIGKILL
-    assert _child(values, folder, True, "step", 10_000) == 0
+    assert train_in_child(forks, values, folder, False, "sync", 17) == -signal.SIGKILL
+    assert train_in_child(forks, values, folder, True, "step", 11) == -signal.SIGKILL
+    assert train_in_child(forks, values, folder, True, "step", 10_000) == 0
     for name in ("model.safetensors", "training/log.jsonl", "tokenizer.json"):
         assert hash_file(folder / "whole" / name) == hash_file(folder / "broken" / name), name
     # a finished run can be resumed too: nothing is left to do, and nothing changes
@@ -84,9 +85,9 @@ def test_killed_anywhere_and_resumed_it_ends_the_same(pairs_file: Path, recipe_v
     assert hash_file(folder / "whole" / "model.safetensors") == hash_file(folder / "broken" / "model.safetensors")
 
 
-def test_a_resume_with_other_data_is_refused(pairs_file: Path, recipe_values: dict[str, Any]) -> None:
+def test_a_resume_with_other_data_is_refused(forks: Forks, pairs_file: Path, recipe_values: dict[str, Any]) -> None:
     values = _values(recipe_values, "broken")
-    assert _child(values, pairs_file.parent, False, "step", 7) == -signal.SIGKILL
+    assert train_in_child(forks, values, pairs_file.parent, False, "step", 7) == -signal.SIGKILL
     text = pairs_file.read_text(encoding="utf-8")
     pairs_file.write_text(text.replace("part 5.", "part five."), encoding="utf-8")
     with pytest.raises(UsageError, match="data files are not those"):
