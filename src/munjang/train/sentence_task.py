@@ -19,7 +19,8 @@ from torch import Tensor
 from munjang.engine.modules import DenseModule, LayerNormModule, Module, NormalizeModule, PoolingModule, TransformerModule
 from munjang.engine.write_folder import write_modules
 from munjang.errors import InputError, UsageError
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message, WordTable
 from munjang.train.adapt import TEXT_OBJECTIVES, make_text_objective
 from munjang.train.build import build_encoder
 from munjang.train.dev import Evaluation, Role, list_classifiers, read_dev
@@ -76,9 +77,9 @@ class SentenceTask:
         """Return the cosines of a sample of rows."""
         return measure_spread(self.model, data.examples, seed=seed)
 
-    def list_facts(self) -> list[tuple[Word, object]]:
+    def list_facts(self) -> list[tuple[WordTable, object]]:
         """Return dimension and pooling."""
-        return [(Word.DIMENSION, f"{self.model.dimension:,}"), (Word.POOLING, self.pooling)]
+        return [(TrainingWord.DIMENSION, f"{self.model.dimension:,}"), (TrainingWord.POOLING, self.pooling)]
 
     def save(self, target: Path) -> None:
         """Write a sentence-transformers folder."""
@@ -106,7 +107,7 @@ def prepare_stage(
             objectives.append(made)
             messages.append(describe_rows(found, made, why))
         else:
-            messages.append(Message(Word.ROWS_AS_ABOVE, file=found.source, count=len(found)))
+            messages.append(Message(TrainingWord.ROWS_AS_ABOVE, file=found.source, count=len(found)))
         messages += describe_notes(found)
         chosen.append(known[key])
     taught = _ask_teacher(
