@@ -30,7 +30,7 @@ import faiss
 import numpy as np
 from sentence_transformers import util
 
-from munjang.analyze.pairs import mine
+from munjang.analyze.pairs import mine_pairs
 from munjang.library.index_config import Tuning
 from munjang.library.ivf_index import build_lists, fit_lists
 from munjang.library.library import Library
@@ -173,12 +173,12 @@ def mining(rounds: int) -> dict[str, Any]:
     floor = 0.5
     routes: Routes = {
         "paraphrase_mining": lambda: util.paraphrase_mining_embeddings(rows),
-        "munjang mine, 500,000": lambda: mine(rows, threshold=-1, top=500_000),
-        "munjang, as a list": lambda: list(mine(rows, threshold=-1, top=500_000).pairs),
-        "munjang mine, >= 0.5": lambda: mine(rows, threshold=floor, top=500_000),
+        "munjang mine, 500,000": lambda: mine_pairs(rows, threshold=-1, top=500_000),
+        "munjang, as a list": lambda: list(mine_pairs(rows, threshold=-1, top=500_000).pairs),
+        "munjang mine, >= 0.5": lambda: mine_pairs(rows, threshold=floor, top=500_000),
     }
     peer = {(min(a, b), max(a, b)) for score, a, b in util.paraphrase_mining_embeddings(rows) if score >= floor + 1e-4}
-    ours = {(pair.a, pair.b) for pair in mine(rows, threshold=floor, top=500_000).pairs}
+    ours = {(pair.a, pair.b) for pair in mine_pairs(rows, threshold=floor, top=500_000).pairs}
     return {"routes": interleaved(routes, rounds), "pairs": len(ours), "peer_pairs_missing": len(peer - ours)}
 
 

@@ -20,7 +20,7 @@ from munjang.analyze.clusters import cluster
 from munjang.analyze.keywords import extract_keywords, find_cluster_phrases
 from munjang.analyze.layout import lay_out
 from munjang.analyze.match import match
-from munjang.analyze.pairs import mine
+from munjang.analyze.pairs import mine_pairs
 from munjang.analyze.topics.assign import find_topics
 from munjang.analyze.topics.edit import split_topic
 from munjang.analyze.topics.fitting import fit_topics
@@ -79,7 +79,7 @@ VERBS: dict[str, tuple[tuple[Callable[..., Any], ...], str | None]] = {
     "match": ((match,), None),
     "mine": ((mine_negatives, SentenceEncoder.load), None),
     "morphs": ((analyse,), None),
-    "pairs": ((mine,), "/api/pairs"),
+    "pairs": ((mine_pairs,), "/api/pairs"),
     "rerank": ((CrossEncoder.rank, CrossEncoder.load), None),
     "search": ((Library.search,), "/api/libraries/{name}/search"),
     "serve": ((ServerSettings,), None),

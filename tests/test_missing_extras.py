@@ -24,9 +24,9 @@ def topics(**settings: str) -> None:
 
 
 def dask() -> None:
-    from munjang.bulk.dask_run import connect
+    from munjang.bulk.run import connect_dask
 
-    with connect("local", workers=1, threads=1):
+    with connect_dask("local", workers=1, threads=1):
         raise AssertionError("a cluster was made without dask")
 
 

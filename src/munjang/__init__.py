@@ -36,7 +36,7 @@ _NAMES = {
     "munjang.vectors.topk": ("top_k",),
     "munjang.vectors.quantize": ("quantize",),
     "munjang.text.morphology": ("Morph", "Morphology", "Sentence", "analyse"),
-    "munjang.analyze.keywords": ("Keyword", "extract_keywords"),
+    "munjang.analyze.keywords": ("Keyword", "extract_keywords", "find_cluster_phrases"),
     "munjang.analyze.clusters": ("Clustering", "cluster"),
     "munjang.analyze.dedupe": ("Deduped", "dedupe"),
     "munjang.analyze.match": ("Match", "Matched", "match"),
@@ -44,6 +44,26 @@ _NAMES = {
     "munjang.analyze.topics.model": ("Topic", "TopicModel"),
     "munjang.analyze.topics.saving": ("load_topics", "save_topics"),
     "munjang.analyze.topics.settings": ("TopicSettings",),
+    "munjang.analyze.layout": ("lay_out",),
+    "munjang.analyze.pairs": ("MinedPairs", "Pair", "mine_pairs"),
+    "munjang.analyze.topics.assign": ("Assigned", "assign_topics", "find_topics"),
+    "munjang.analyze.topics.edit": ("merge_topics", "reduce_topics", "rename_topic", "set_outliers", "split_topic", "update_topics"),
+    "munjang.analyze.topics.trends": ("topics_over_time", "topics_per_class"),
+    "munjang.evaluate.calibrate": ("Calibration", "calibrate", "load_calibration"),
+    "munjang.evaluate.clustering": ("evaluate_clustering",),
+    "munjang.evaluate.compare": ("Comparison", "compare_pairs", "compare_retrieval", "compare_sts"),
+    "munjang.evaluate.mse": ("evaluate_mse",),
+    "munjang.evaluate.nli": ("evaluate_nli",),
+    "munjang.evaluate.pairs": ("evaluate_pairs",),
+    "munjang.evaluate.rerank": ("evaluate_rerank",),
+    "munjang.evaluate.retrieval": ("evaluate_retrieval",),
+    "munjang.evaluate.sts": ("evaluate_sts",),
+    "munjang.evaluate.translation": ("evaluate_translation",),
+    "munjang.evaluate.triplets": ("evaluate_triplets",),
+    "munjang.models.inspect": ("compare_tokens", "inspect_text"),
+    "munjang.text.readers": ("read_texts",),
+    "munjang.train.mine": ("MinedTriplets", "mine_negatives"),
+    "munjang.train.augment": ("SilverPair", "label_pairs", "sample_pairs"),
     "munjang.bulk.run": ("BulkReport", "WorkerConfig", "encode_bulk"),
     "munjang.bulk.settings": ("BulkSettings",),
     "munjang.bulk.dask_frame": ("encode_dask",),
@@ -73,15 +93,31 @@ if TYPE_CHECKING:
     from munjang.analyze.dedupe import dedupe as dedupe
     from munjang.analyze.keywords import Keyword as Keyword
     from munjang.analyze.keywords import extract_keywords as extract_keywords
+    from munjang.analyze.keywords import find_cluster_phrases as find_cluster_phrases
+    from munjang.analyze.layout import lay_out as lay_out
     from munjang.analyze.match import Match as Match
     from munjang.analyze.match import Matched as Matched
     from munjang.analyze.match import match as match
+    from munjang.analyze.pairs import MinedPairs as MinedPairs
+    from munjang.analyze.pairs import Pair as Pair
+    from munjang.analyze.pairs import mine_pairs as mine_pairs
+    from munjang.analyze.topics.assign import Assigned as Assigned
+    from munjang.analyze.topics.assign import assign_topics as assign_topics
+    from munjang.analyze.topics.assign import find_topics as find_topics
+    from munjang.analyze.topics.edit import merge_topics as merge_topics
+    from munjang.analyze.topics.edit import reduce_topics as reduce_topics
+    from munjang.analyze.topics.edit import rename_topic as rename_topic
+    from munjang.analyze.topics.edit import set_outliers as set_outliers
+    from munjang.analyze.topics.edit import split_topic as split_topic
+    from munjang.analyze.topics.edit import update_topics as update_topics
     from munjang.analyze.topics.fitting import fit_topics as fit_topics
     from munjang.analyze.topics.model import Topic as Topic
     from munjang.analyze.topics.model import TopicModel as TopicModel
     from munjang.analyze.topics.saving import load_topics as load_topics
     from munjang.analyze.topics.saving import save_topics as save_topics
     from munjang.analyze.topics.settings import TopicSettings as TopicSettings
+    from munjang.analyze.topics.trends import topics_over_time as topics_over_time
+    from munjang.analyze.topics.trends import topics_per_class as topics_per_class
     from munjang.bulk.dask_frame import encode_dask as encode_dask
     from munjang.bulk.run import BulkReport as BulkReport
     from munjang.bulk.run import WorkerConfig as WorkerConfig
@@ -96,6 +132,22 @@ if TYPE_CHECKING:
     from munjang.errors import NoSpace as NoSpace
     from munjang.errors import TextError as TextError
     from munjang.errors import UsageError as UsageError
+    from munjang.evaluate.calibrate import Calibration as Calibration
+    from munjang.evaluate.calibrate import calibrate as calibrate
+    from munjang.evaluate.calibrate import load_calibration as load_calibration
+    from munjang.evaluate.clustering import evaluate_clustering as evaluate_clustering
+    from munjang.evaluate.compare import Comparison as Comparison
+    from munjang.evaluate.compare import compare_pairs as compare_pairs
+    from munjang.evaluate.compare import compare_retrieval as compare_retrieval
+    from munjang.evaluate.compare import compare_sts as compare_sts
+    from munjang.evaluate.mse import evaluate_mse as evaluate_mse
+    from munjang.evaluate.nli import evaluate_nli as evaluate_nli
+    from munjang.evaluate.pairs import evaluate_pairs as evaluate_pairs
+    from munjang.evaluate.rerank import evaluate_rerank as evaluate_rerank
+    from munjang.evaluate.retrieval import evaluate_retrieval as evaluate_retrieval
+    from munjang.evaluate.sts import evaluate_sts as evaluate_sts
+    from munjang.evaluate.translation import evaluate_translation as evaluate_translation
+    from munjang.evaluate.triplets import evaluate_triplets as evaluate_triplets
     from munjang.library.index_config import Tuning as Tuning
     from munjang.library.indexing import AddReport as AddReport
     from munjang.library.library import Library as Library
@@ -112,6 +164,8 @@ if TYPE_CHECKING:
     from munjang.models.cross_encoder import Ranking as Ranking
     from munjang.models.export import ExportReport as ExportReport
     from munjang.models.export import export_onnx as export_onnx
+    from munjang.models.inspect import compare_tokens as compare_tokens
+    from munjang.models.inspect import inspect_text as inspect_text
     from munjang.models.long_text import TruncationWarning as TruncationWarning
     from munjang.models.pair_classifier import PairClassifier as PairClassifier
     from munjang.models.pair_scores import LabelScorer as LabelScorer
@@ -123,6 +177,12 @@ if TYPE_CHECKING:
     from munjang.text.morphology import Morphology as Morphology
     from munjang.text.morphology import Sentence as Sentence
     from munjang.text.morphology import analyse as analyse
+    from munjang.text.readers import read_texts as read_texts
+    from munjang.train.augment import SilverPair as SilverPair
+    from munjang.train.augment import label_pairs as label_pairs
+    from munjang.train.augment import sample_pairs as sample_pairs
+    from munjang.train.mine import MinedTriplets as MinedTriplets
+    from munjang.train.mine import mine_negatives as mine_negatives
     from munjang.types import Encoder as Encoder
     from munjang.types import Scorer as Scorer
     from munjang.vectors.quantize import quantize as quantize

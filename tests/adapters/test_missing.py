@@ -33,7 +33,7 @@ def test_the_error_names_the_package(name: str, library: str, package: str) -> N
 
 
 def test_an_import_that_breaks_elsewhere_is_not_blamed_on_the_library() -> None:
-    from munjang.adapters.missing import make_missing_error
+    from munjang.adapters.loading import make_missing_error
 
     error = ModuleNotFoundError("No module named 'yaml'", name="yaml")
     assert make_missing_error("langchain_core", "langchain-core", error) is error

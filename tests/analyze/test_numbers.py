@@ -7,7 +7,7 @@ import pytest
 
 from munjang.analyze.match import match
 from munjang.analyze.numbers import numbers_differ, read_numbers
-from munjang.analyze.pairs import mine
+from munjang.analyze.pairs import mine_pairs
 from munjang.errors import UsageError
 from munjang.models.sentence_encoder import SentenceEncoder
 
@@ -164,12 +164,12 @@ def test_texts_that_do_not_fit_the_vectors_are_refused() -> None:
     with pytest.raises(UsageError, match="texts: found 1 and 0 texts"):
         match([[1.0]], [[1.0]], numbers=True, texts=(["a"], []))
     with pytest.raises(UsageError, match="numbers: found no texts"):
-        mine([[1.0], [1.0]], numbers=True)
+        mine_pairs([[1.0], [1.0]], numbers=True)
 
 
 @pytest.mark.parametrize("tile", [1, 2, 1_000])
 def test_pairs_leave_out_what_contradicts_whatever_the_tile(tile: int) -> None:
     texts = ["phone 128GB", "phone 256GB", "phone 128 GB new", "phone 256 GB new"]
     vectors = [[1.0, 0.0], [1.0, 0.01], [1.0, 0.02], [1.0, 0.03]]
-    found = mine(vectors, texts=texts, numbers=True, tile=tile)
+    found = mine_pairs(vectors, texts=texts, numbers=True, tile=tile)
     assert {(pair.a, pair.b) for pair in found.pairs} == {(0, 2), (1, 3)}

@@ -248,14 +248,14 @@ def test_pairs_whose_cluster_is_gone_are_told(tmp_path, news, encode, client):
 
 
 def test_pairs_on_a_cluster_are_those_of_mine(tmp_path, news, encode, client):
-    from munjang.analyze.pairs import mine
+    from munjang.analyze.pairs import mine_pairs
     from munjang.bulk.output import open_output
     from munjang.bulk.pair_blocks import SAME, count_blocks, mine_output
 
     output = encode(news, tmp_path / "out")
     blocks = list(open_output(output).blocks())
     ids = [id for block in blocks for id in block.ids]
-    mined = mine(np.concatenate([block.vectors_ND for block in blocks]), threshold=0.5, top=10_000)
+    mined = mine_pairs(np.concatenate([block.vectors_ND for block in blocks]), threshold=0.5, top=10_000)
     expected = {(ids[pair.a], ids[pair.b]): pair.score for pair in mined.pairs if pair.score < SAME - 1e-6}
     here = mine_output(str(output), threshold=0.5)
     done: list[int] = []

@@ -17,7 +17,7 @@ from munjang import CrossEncoder, Library, SentenceEncoder, cluster, extract_key
 from munjang.adapters.loading import Texts
 from munjang.analyze.dedupe import dedupe
 from munjang.analyze.keywords import find_cluster_phrases
-from munjang.analyze.pairs import mine
+from munjang.analyze.pairs import mine_pairs
 from munjang.analyze.topics.assign import assign_topics, compute_distribution
 from munjang.analyze.topics.edit import update_topics
 from munjang.errors import InputError, UsageError
@@ -85,7 +85,7 @@ def verbs(model: SentenceEncoder, scorer: CrossEncoder, library: Library, tiny_b
         "topic_distribution": lambda texts: compute_distribution(topics, texts, by=plain),
         "cluster_phrases": lambda texts: find_cluster_phrases(texts, [0, 0, 1], by=plain),
         "dedupe": lambda texts: dedupe(three, texts=texts if texts is not None else 0),  # None is no texts at all, which is allowed
-        "mine": lambda texts: mine(three, texts=texts if texts is not None else 0),
+        "mine_pairs": lambda texts: mine_pairs(three, texts=texts if texts is not None else 0),
         "adapters": lambda texts: Texts(model).vectors(texts),
         "time_all_pairs": lambda texts: time_all_pairs(model, scorer, texts, seconds=0.01),
         "reduce_dimension": lambda texts: reduce_dimension(tiny_bert_folder, target / f"r{next(count)}", texts, dimension=2),
@@ -108,7 +108,7 @@ GROUP_OF: dict[str, Group] = {
     **dict.fromkeys(("encode", "encode_query", "encode_document"), "one or several"),
     **dict.fromkeys(("encode_with_report", "encode_stream", "encode_tokens", "count_tokens", "rank", "search_many"), "several"),
     **dict.fromkeys(("extract_keywords", "fit_topics", "update_topics", "assign_topics", "topic_distribution"), "several"),
-    **dict.fromkeys(("cluster_phrases", "dedupe", "mine", "adapters", "time_all_pairs", "reduce_dimension"), "several"),
+    **dict.fromkeys(("cluster_phrases", "dedupe", "mine_pairs", "adapters", "time_all_pairs", "reduce_dimension"), "several"),
     **dict.fromkeys(("prune_vocabulary", "sample_pairs"), "several"),
     **dict.fromkeys(("add", "update"), "records"),
     **dict.fromkeys(("predict", "predict_with_report"), "pairs"),

@@ -11,7 +11,7 @@ from tests.serve.conftest import Running
 from munjang import SentenceEncoder
 from munjang.analyze.clusters import cluster
 from munjang.analyze.layout import lay_out
-from munjang.analyze.pairs import mine
+from munjang.analyze.pairs import mine_pairs
 from munjang.models.inspect import compare_tokens
 from munjang.vectors.similarity import normalize, similarity
 
@@ -44,7 +44,7 @@ def test_inspect_shows_one_sentence_or_compares_two(server: Running, model: Sent
 
 def test_pairs_are_those_of_mine(server: Running, vectors: np.ndarray) -> None:
     found = server.post("/api/pairs", {"texts": [*TEXTS, TEXTS[0]], "threshold": 0.7, "top": 20}).json
-    expected = mine(vectors, texts=TEXTS, threshold=0.7, top=20)
+    expected = mine_pairs(vectors, texts=TEXTS, threshold=0.7, top=20)
     assert [pair["score"] for pair in found["pairs"]] == pytest.approx([pair.score for pair in expected.pairs], abs=1e-5)
     assert found["same"] == [[0, len(TEXTS)]]
     assert found["cut"] is True

@@ -19,7 +19,7 @@ from tests.serve.test_load import until
 from munjang import SentenceEncoder
 from munjang.library.library import Library
 from munjang.serve import upload_reader
-from munjang.serve.scratch import PREFIX, Scratch
+from munjang.serve.service import PREFIX, Scratch
 from munjang.serve.settings import ServerSettings
 from munjang.serve.upload_reader import ReadingFailed, ReadOrder, UploadReader
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.serve.conftest import Running
 
-from munjang.serve.one_write import OneWrite
+from munjang.serve.protocol import OneWrite
 
 
 class Transport:

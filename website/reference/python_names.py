@@ -9,15 +9,17 @@ from typing import Any
 
 import munjang
 from website.reference.markdown import documented, fenced
-from website.reference.signatures import field_notes, signature
+from website.reference.signatures import field_notes, options_of, signature, type_text
 
 MORE = {
     "munjang.train": ("train", "load"),
-    "munjang.analyze.pairs": ("mine", "MinedPairs"),
-    "munjang.analyze.topics.assign": ("assign_topics", "find_topics", "compute_distribution"),
-    "munjang.analyze.topics.trends": ("topics_over_time",),
+    "munjang.train.adapt.run": ("adapt_model",),
+    "munjang.train.distill.run": ("run_distillation",),
+    "munjang.train.plans": ("AdaptPlan", "DistillOptions"),
+    "munjang.train.ablate": ("AblationPlan", "run_ablation"),
+    "munjang.analyze.topics.assign": ("compute_distribution",),
     "munjang.bulk.output": ("open_output",),
-    "munjang.text.readers": ("read_rows", "read_texts"),
+    "munjang.text.readers": ("read_rows",),
 }
 """Names outside of `munjang` itself that the pages of the documentation use."""
 
@@ -38,7 +40,7 @@ def page() -> str:
 
 def _described(name: str, thing: Any) -> str:
     if not inspect.isclass(thing):
-        return "\n".join((f"### {name}\n", fenced(signature(name, thing), "text"), documented(thing)))
+        return "\n".join((f"### {name}\n", fenced(signature(name, thing), "text"), documented(thing) + _options(thing)))
     if issubclass(thing, Exception | Warning):
         return "\n".join((f"### {name}\n", documented(thing)))
     parts = [f"### {name}\n", documented(thing)]
@@ -50,8 +52,20 @@ def _described(name: str, thing: Any) -> str:
 
 def _fields(thing: type) -> str:
     notes = field_notes(thing)
-    rows = [f"- `{field.name}: {field.type}`" + (f": {notes[field.name]}" if field.name in notes else "") for field in fields(thing)]
+    options = options_of(thing)
+    rows = []
+    for field in fields(thing):
+        option = options.get(field.name)
+        note = " ".join(filter(None, (option and option.option.help, notes.get(field.name))))
+        rows.append(f"- `{field.name}: {field.type if option is None else type_text(option.type)}`" + (f": {note}" if note else ""))
     return "\n".join(rows) + "\n"
+
+
+def _options(function: Any) -> str:
+    """Return what a function's options mean, as they are declared."""
+    options = options_of(function)
+    rows = [f"- `{name}`: {each.option.help}" for name, each in options.items()]
+    return "\n" + "\n".join(rows) + "\n" if rows else ""
 
 
 def _member(owner: str, name: str, value: Any) -> str:
@@ -63,5 +77,7 @@ def _member(owner: str, name: str, value: Any) -> str:
     if isinstance(value, classmethod | staticmethod) or inspect.isfunction(value):
         function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
         bound = not isinstance(value, staticmethod)
-        return "\n".join((f"#### {owner}.{name}\n", fenced(signature(name, function, bound=bound), "text"), documented(function)))
+        return "\n".join(
+            (f"#### {owner}.{name}\n", fenced(signature(name, function, bound=bound), "text"), documented(function) + _options(function))
+        )
     return ""

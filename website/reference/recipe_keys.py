@@ -7,6 +7,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from munjang.options import declared_options
 from munjang.train.adapt import TEXT_OBJECTIVES
 from munjang.train.examples import DataSource
 from munjang.train.objectives import OBJECTIVES, SCORE_LOSSES
@@ -52,7 +53,8 @@ def _objective(name: str, kind: Any) -> str:
 
 
 def _keys(kind: Any, apart: set[str]) -> str:
-    notes, hints = field_notes(kind), get_type_hints(kind)
+    told = {name: each.option.help for name, each in declared_options(kind).items()}
+    notes, hints = told | field_notes(kind), get_type_hints(kind)
     shown = [each for each in fields(kind) if each.name not in apart]
     rows = [(code(each.name), _type(hints[each.name]), _default(each)) for each in shown]
     if not any(each.name in notes for each in shown):

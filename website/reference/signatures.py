@@ -4,23 +4,49 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import textwrap
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+from munjang.options import Declared, declared_options
 
 LONG = 110
 
 
 def signature(name: str, function: Callable[..., Any], *, bound: bool = False) -> str:
     """Return `name(…) -> …`, one parameter a line where it is long; `bound` leaves out self and cls."""
-    found = inspect.signature(function)
+    found, options = inspect.signature(function), options_of(function)
     parameters = list(found.parameters.values())
     if bound and parameters and parameters[0].name in ("self", "cls"):
         parameters = parameters[1:]
+    parameters = [each.replace(annotation=type_text(options[each.name].type)) if each.name in options else each for each in parameters]
     words = _parameters(parameters)
     result = "" if found.return_annotation is inspect.Signature.empty else f" -> {_annotation(found.return_annotation)}"
     short = f"{name}({', '.join(words)}){result}"
     return short if len(short) <= LONG else f"{name}(\n" + "".join(f"    {word},\n" for word in words) + f"){result}"
+
+
+def options_of(verb: Callable[..., Any]) -> Mapping[str, Declared]:
+    """Return the options that a function or dataclass declares; one whose types are there for checkers alone declares none."""
+    try:
+        return declared_options(verb)
+    except NameError:
+        return {}
+
+
+def type_text(kind: Any) -> str:
+    """Return a type as it would be written.
+
+    >>> type_text(int), type_text(str | None), type_text(Literal["a", "b"])
+    ('int', 'str | None', "Literal['a', 'b']")
+    """
+    if isinstance(kind, type) and not get_args(kind):
+        return kind.__name__
+    if get_origin(kind) in (Union, UnionType):
+        return " | ".join("None" if each is type(None) else type_text(each) for each in get_args(kind))
+    return re.sub(r"[a-z_]+(?:\.[a-z_]+)*\.([A-Z])", r"\1", str(kind))
 
 
 def field_notes(kind: type) -> dict[str, str]:

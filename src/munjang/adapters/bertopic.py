@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from munjang.adapters.loading import Model, Texts, load_encoder
-from munjang.adapters.missing import make_missing_error
+from munjang.adapters.loading import Model, Texts, load_encoder, make_missing_error
 from munjang.types import DEFAULT_COMPUTE, Compute, Floats
 
 try:

@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from munjang.adapters.loading import Texts, load_encoder, load_reranker
-from munjang.adapters.missing import make_missing_error
+from munjang.adapters.loading import Texts, load_encoder, load_reranker, make_missing_error
 from munjang.errors import UsageError
 from munjang.types import DEFAULT_COMPUTE, DEFAULT_LONG_TEXT, Compute, LongText
 

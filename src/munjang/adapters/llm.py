@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from munjang.adapters.missing import make_missing_error
+from munjang.adapters.loading import make_missing_error
 from munjang.models.registry import list_models
 
 try:

@@ -1,6 +1,7 @@
 """What a caller calls a model (a name, a folder, a loaded model, nothing) → the model, and its vectors for queries and for documents.
 
-Leaves to each adapter what its library wants to see around them.
+Leaves to each adapter what its library wants to see around them. A library that an adapter is for and that is not installed is an error
+that names the package to install.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
+from munjang.errors import UsageError
 from munjang.models.cross_encoder import CrossEncoder
 from munjang.models.prompted_encoder import Role
 from munjang.models.registry import resolve
@@ -68,3 +70,17 @@ def load_encoder_once(name: str | Path | None, *, compute: Compute = DEFAULT_COM
 @lru_cache(maxsize=KEPT)
 def _load_once(name: str | Path | None, _folder: Path, _changed: int, compute: Compute) -> SentenceEncoder:
     return SentenceEncoder.load(name, compute=compute)
+
+
+class MissingPackage(UsageError, ImportError):
+    """An adapter's own library is not installed; also an ImportError, so that who asks with try and except hears no."""
+
+    http_status = 501
+
+
+def make_missing_error(library: str, package: str, error: ImportError) -> ImportError:
+    """Return what to raise when `import library` failed: a hint to install `package`, or the error itself when something else is broken."""
+    absent = (error.name or "").partition(".")[0]
+    if absent != library.partition(".")[0]:
+        return error
+    return MissingPackage(f"this adapter needs {package}, which is not installed\n  pip install {package}", name=error.name)

@@ -10,8 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from munjang.adapters.loading import Model, Reranker, load_encoder, load_reranker
-from munjang.adapters.missing import make_missing_error
+from munjang.adapters.loading import Model, Reranker, load_encoder, load_reranker, make_missing_error
 from munjang.models.cross_encoder import CrossEncoder
 from munjang.models.prompted_encoder import ROLE_PROMPTS
 from munjang.models.sentence_encoder import SentenceEncoder

@@ -9,8 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from munjang.adapters.loading import Texts, load_encoder_once
-from munjang.adapters.missing import make_missing_error
+from munjang.adapters.loading import Texts, load_encoder_once, make_missing_error
 from munjang.errors import UsageError
 from munjang.models.prompted_encoder import Role
 from munjang.text.validate_texts import validate_texts

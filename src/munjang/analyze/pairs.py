@@ -88,7 +88,7 @@ class MinedPairs:
         return find_connected(links + [(group[0], other) for group in self.same for other in group[1:]])
 
 
-def mine(
+def mine_pairs(
     vectors: ArrayLike,
     *,
     texts: Sequence[str] | None = None,
@@ -104,10 +104,10 @@ def mine(
     words. With `numbers`, pairs of texts whose numbers, units, model codes or variants contradict each other do not count. Both need
     `texts`, which also decide what is the very same; without them the vectors' bits do.
 
-    >>> mine([[1, 0], [0, 1], [3, 0.1]], threshold=0.9).pairs[0].b
+    >>> mine_pairs([[1, 0], [0, 1], [3, 0.1]], threshold=0.9).pairs[0].b
     2
     """
-    check_options(mine, locals())
+    check_options(mine_pairs, locals())
     rows_ND = to_rows(vectors, "vectors")
     texts = None if texts is None else validate_texts(texts)
     _check(len(rows_ND), texts, max_overlap, numbers, tile)

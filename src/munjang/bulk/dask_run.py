@@ -8,28 +8,23 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from distributed import Client, Future, KilledWorker, WorkerPlugin, get_worker, wait
 
 from munjang.bulk.job import Receipt, ShardSpec
 from munjang.bulk.local_run import ATTEMPTS, Work
+from munjang.bulk.settings import LOCAL, check_address
 from munjang.bulk.shard import EmbeddingCache, ShardProblem, load_model, run_shard
 from munjang.bulk.storage import open_storage
-from munjang.errors import MissingExtra, MunjangError, UsageError, quote
+from munjang.errors import MunjangError, quote
 
-if TYPE_CHECKING:
-    from distributed import Client
-
-LOCAL = "local"
-_LOOPBACK = re.compile(r"(tcp://)?(127\.\d+\.\d+\.\d+|localhost|\[::1\])(:\d+)?/?$")
 _QUIET = {"logging.distributed": "critical", "distributed.scheduler.allowed-failures": 10}
 _SECONDS = 20
 _STARTS = 3
@@ -38,11 +33,9 @@ _STARTS = 3
 @contextmanager
 def connect(address: str, *, workers: int, threads: int) -> Iterator[Client]:
     """Yield a client of the cluster at an address, or of a new one of so many workers on this machine."""
-    try:
-        import dask
-        from distributed import Client, LocalCluster
-    except ImportError as error:
-        raise MissingExtra("--dask", "dask") from error
+    import dask
+    from distributed import Client, LocalCluster
+
     if address != LOCAL:
         check_address(address)
         try:
@@ -83,20 +76,6 @@ def _start_cluster(local_cluster: Callable[..., Any], workers: int, threads: int
     raise MunjangError(
         f"a worker of the local Dask cluster died while it started, {_STARTS} times ({reason})\n"
         "  if memory is short, take fewer --workers; then continue with --resume"
-    )
-
-
-def check_address(address: str) -> None:
-    """Refuse an address on a network without TLS.
-
-    >>> check_address("tls://scheduler.example:8786"), check_address("tcp://127.0.0.1:8786")
-    (None, None)
-    """
-    if address.startswith("tls://") or _LOOPBACK.match(address):
-        return
-    raise UsageError(
-        f"{quote(address)}: is neither on this machine nor encrypted, expected tls://host:port, tcp://127.0.0.1:port or {LOCAL!r}\n"
-        "  start dask scheduler and dask worker with --tls-ca-file, --tls-cert and --tls-key (docs/bulk.md)"
     )
 
 

@@ -8,17 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from munjang.bulk.dask_run import LOCAL, check_address, connect
 from munjang.bulk.input_streams import holds_rows, inspect_input, shorten_name
 from munjang.bulk.job import BulkJob, Model, Receipt, ShardSpec
 from munjang.bulk.local_run import Work, run_local
 from munjang.bulk.manifest import Manifest, begin, finish, open_receipts, read_manifest, refuse_changes
 from munjang.bulk.plan import plan_shards
-from munjang.bulk.settings import BulkSettings
+from munjang.bulk.settings import LOCAL, BulkSettings, check_address
 from munjang.bulk.storage import Storage, is_url, open_filesystem, open_storage
-from munjang.errors import InputError, UsageError
+from munjang.errors import InputError, MissingExtra, UsageError
 from munjang.file_lock import hold_lock
 from munjang.limits import usable_cores
 from munjang.models.registry import resolve
@@ -27,6 +26,9 @@ from munjang.options import Option, check_options
 from munjang.text.readers import find_format
 from munjang.types import Format
 from munjang.wording import brief_repr
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 _WILD = "*?["
 
@@ -169,6 +171,15 @@ def encode_bulk(
         return _run(storage, manifest, work, crew, processes, watch)
 
 
+def connect_dask(address: str, *, workers: int, threads: int) -> AbstractContextManager[Client]:
+    """Hold a client of the cluster at an address, or of a new one of so many workers on this machine."""
+    try:
+        from munjang.bulk.dask_run import connect
+    except ImportError as error:
+        raise MissingExtra("--dask", "dask") from error
+    return connect(address, workers=workers, threads=threads)
+
+
 def describe(inputs: Sequence[str], model: str | Path | None, settings: BulkSettings) -> BulkJob:
     """Return the job: files are found and looked at, the model is loaded once to know its fingerprint."""
     files = tuple(inspect_input(path, settings) for path in find_inputs(inputs, format=settings.input_format))
@@ -223,7 +234,7 @@ def _run(storage: Storage, manifest: Manifest, work: Work, crew: WorkerConfig, p
 
 def _run_on_cluster(work: Work, specs: Sequence[ShardSpec], crew: WorkerConfig, processes: int, take: Callable[[Receipt], None]) -> None:
     assert crew.dask is not None
-    with connect(crew.dask, workers=processes, threads=crew.threads) as client:
+    with connect_dask(crew.dask, workers=processes, threads=crew.threads) as client:
         from munjang.bulk.dask_run import run_dask
 
         run_dask(work, specs, client=client, done=take)

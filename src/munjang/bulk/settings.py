@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-from munjang.errors import UsageError
+from munjang.errors import UsageError, quote
 from munjang.options import (
     ComputeOption,
     DimensionsOption,
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from munjang.models.batch_encoder import Encoded
     from munjang.models.sentence_encoder import SentenceEncoder
 
+LOCAL = "local"
+"""A Dask cluster on this machine, in the place of a scheduler's address."""
+
+_LOOPBACK = re.compile(r"(tcp://)?(127\.\d+\.\d+\.\d+|localhost|\[::1\])(:\d+)?/?$")
 OutputFormat: TypeAlias = Literal["parquet", "npy"]
 InputFormat: TypeAlias = Literal["txt", "csv", "tsv", "jsonl", "parquet"]
 """What can be read in parts."""
@@ -72,3 +77,17 @@ class BulkSettings:
         if str(self.input_format) == "json":
             raise UsageError("a JSON list cannot be read in parts\n  convert it to JSON Lines, one object a line")
         check_options(BulkSettings, vars(self))
+
+
+def check_address(address: str) -> None:
+    """Refuse an address on a network without TLS.
+
+    >>> check_address("tls://scheduler.example:8786"), check_address("tcp://127.0.0.1:8786")
+    (None, None)
+    """
+    if address.startswith("tls://") or _LOOPBACK.match(address):
+        return
+    raise UsageError(
+        f"{quote(address)}: is neither on this machine nor encrypted, expected tls://host:port, tcp://127.0.0.1:port or {LOCAL!r}\n"
+        "  start dask scheduler and dask worker with --tls-ca-file, --tls-cert and --tls-key (docs/bulk.md)"
+    )

@@ -1,18 +1,31 @@
-"""`munjang add`: files of texts → documents in a library."""
+"""`munjang add`: files of texts, and folders that `munjang bulk` wrote → documents in a library.
+
+A library asks its encoder for vectors. `KnownVectors` answers from a folder of `munjang bulk` where it can: a text that is one passage has
+its vector there; a longer text is split by the library and its passages are encoded.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
-from munjang.cli.library_files import LibraryArgument, open_with_model
+from munjang.bulk.output import BulkOutput, is_output, open_output
+from munjang.cli.library_files import LibraryArgument, open_with_model, own_model, read_all
 from munjang.cli.options import Chosen, Columns, JsonOption, ModelChoice, Takes, examples, new_app
 from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts
-from munjang.errors import MissingExtra
+from munjang.errors import MissingExtra, UsageError, quote
 from munjang.library.library import Library
+from munjang.library.store import Settings
+from munjang.models.prompted_encoder import PromptedEncoder
+from munjang.models.registry import resolve
+from munjang.text.records import BadLines, Record
+from munjang.types import Vectors
 
 app = new_app()
 
@@ -43,9 +56,7 @@ def add(
 
     Only new and changed texts are encoded. Each batch is on disk before the next begins; the same command continues an interrupted add.
     """
-    from munjang.cli.bulk_library import made_with, read_with_vectors
     from munjang.models.progress import progress_bar
-    from munjang.text.records import BadLines
 
     bad = BadLines() if skip_bad else None
     bulk_model, made = made_with(files)
@@ -92,3 +103,89 @@ def _prepare(library: Library) -> None:
         library.prepare()
     except MissingExtra as error:
         note(f"searching stays exact: {error}")
+
+
+def made_with(files: Sequence[str]) -> tuple[str | None, Settings | None]:
+    """Return the model that the first such folder's vectors were made with, and how a new library for them is made; else nothing."""
+    folder = next((name for name in files if is_output(name)), None)
+    if folder is None:
+        return None, None
+    job = open_output(folder).job
+    model = job.model
+    made = Settings(model.name, model.fingerprint, model.dimension, "", 0, 0, compute=job.settings.compute, pooling=job.settings.pooling)
+    return (None if _is_found_by_name(folder, made, model.path) else model.path if Path(model.path).is_dir() else model.name), made
+
+
+def _is_found_by_name(folder: str, made: Settings, path: str) -> bool:
+    """Say whether the model's name still leads to the folder that it had."""
+    try:
+        return resolve(own_model(folder, made)).path.resolve() == Path(path)
+    except UsageError:
+        return False
+
+
+class KnownVectors:
+    """An Encoder that knows the vectors of some texts and lets a model encode the others."""
+
+    def __init__(self, model: PromptedEncoder) -> None:
+        self.model = model
+        self.name, self.dimension, self.fingerprint, self.max_length = model.name, model.dimension, model.fingerprint, model.max_length
+        self._known: list[dict[str, Vectors]] = []
+
+    def learn(self, texts: list[str], vectors_ND: Vectors) -> None:
+        """Know the vectors of one shard, and of the one before it: a library's batch may reach over both."""
+        self._known = [*self._known[-1:], dict(zip(texts, np.asarray(vectors_ND, dtype=np.float32), strict=True))]
+
+    def count_tokens(self, texts: Iterable[str], /) -> list[int]:
+        """Return how many tokens each text has."""
+        return self.model.count_tokens(texts)
+
+    def encode(self, texts: Iterable[str], /) -> Vectors:
+        """Return one row per text."""
+        wanted = list(texts)
+        found = [next((known[text] for known in reversed(self._known) if text in known), None) for text in wanted]
+        unknown = [text for text, vector_D in zip(wanted, found, strict=True) if vector_D is None]
+        fresh = iter(self.model.encode(unknown)) if unknown else iter(())
+        rows = [next(fresh) if vector_D is None else vector_D for vector_D in found]
+        return np.stack(rows) if rows else np.zeros((0, self.dimension), np.float32)
+
+
+def read_with_vectors(library: Library, files: Sequence[str], columns: Columns, *, bad: BadLines | None) -> Iterator[Record]:
+    """Return the records of files and folders; the library's encoder gets to know the vectors of folders that `munjang bulk` wrote."""
+    folders = [name for name in files if is_output(name)]
+    if not folders:
+        return read_all(files, columns, bad=bad)
+    assert isinstance(library.encoder, PromptedEncoder)  # what open_with_model gives it
+    known = KnownVectors(library.encoder)
+    for folder in folders:
+        _refuse_other(known, open_output(folder), folder)
+    library.encoder = known
+    return _records(known, files, columns, bad)
+
+
+def _records(known: KnownVectors, files: Sequence[str], columns: Columns, bad: BadLines | None) -> Iterator[Record]:
+    for name in files:
+        if not is_output(name):
+            yield from read_all([name], columns, bad=bad)
+            continue
+        for block in open_output(name).blocks():
+            if block.texts:
+                known.learn(block.texts, block.vectors_ND)
+                yield from (Record(id, text, {}, f"{name} {quote(id)}") for id, text in zip(block.ids, block.texts, strict=True))
+
+
+def _refuse_other(known: KnownVectors, output: BulkOutput, folder: str) -> None:
+    """Refuse vectors that are not those the library's model would give."""
+    settings, model = output.job.settings, output.job.model
+    if not settings.keep_text:
+        raise UsageError(f"{folder}: holds vectors without texts, which a library needs\n  make it again with munjang bulk --keep-text")
+    prompt = f"{model.fingerprint} {settings.prompt_name}" if settings.prompt_name else model.fingerprint
+    for what, found, wanted in (
+        ("model", prompt, known.fingerprint),
+        ("precision", settings.precision, "float32"),
+        ("dimension", model.dimension, known.dimension),
+    ):
+        if found != wanted:
+            raise UsageError(
+                f"{folder}: its {what} is {found}, the library's is {wanted}\n  choose what the library has, or add the texts themselves"
+            )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from munjang.bulk.run import WorkerConfig, encode_bulk
+from munjang.bulk.run import WorkerConfig, connect_dask, encode_bulk
 from munjang.bulk.settings import BulkSettings
 from munjang.cli.options import Chosen, JsonOption, ModelOption, NoQuotingOption, Takes, chosen_pooling, examples, new_app
 from munjang.cli.row_files import write_rows
@@ -150,10 +150,9 @@ def _mine_folder(folder: str, threshold: float, top: int, dask: str | None) -> B
     with progress_bar("pairs of shards", count_blocks(folder), shown=True) as advance:
         if dask is None:
             return mine_output(folder, threshold=threshold, top=top, progress=advance)
-        from munjang.bulk.dask_run import connect
         from munjang.limits import usable_cores
 
-        with connect(dask, workers=usable_cores(), threads=1) as client:
+        with connect_dask(dask, workers=usable_cores(), threads=1) as client:
             return mine_output(folder, threshold=threshold, top=top, client=client, progress=advance)
 
 

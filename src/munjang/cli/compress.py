@@ -13,15 +13,18 @@ import typer
 
 from munjang.atomic import make_folder, sync
 from munjang.cli.data_options import ScaleOption, SkipBadOption, located, read_options, tell
-from munjang.cli.dev_score import DevScore, dev_score
 from munjang.cli.load_model import load_model
 from munjang.cli.options import Chosen, JsonOption, ModelArgument, Takes, chosen_pooling, examples, new_app
 from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts, print_table, size_text
 from munjang.cli.speed import measure
-from munjang.data import AnyDataset
+from munjang.data import AnyDataset, LabelledPair, ReadOptions, ScoredPair, TextPair, Triplet, read_any
 from munjang.engine.weights import find_weights
-from munjang.errors import UsageError
+from munjang.errors import InputError, UsageError
+from munjang.evaluate.pairs import evaluate_pairs
+from munjang.evaluate.sts import evaluate_sts
+from munjang.evaluate.translation import evaluate_translation
+from munjang.evaluate.triplets import evaluate_triplets
 from munjang.models.compress.parts import (
     ModelParts,
     add_projection,
@@ -35,7 +38,7 @@ from munjang.models.compress.vocabulary import PruneOptions, prune_parts
 from munjang.models.export import export_onnx
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.options import Option
-from munjang.types import DEFAULT_COMPUTE, Compute
+from munjang.types import DEFAULT_COMPUTE, Compute, Encoder
 from munjang.wording import count
 
 if TYPE_CHECKING:
@@ -118,7 +121,6 @@ def _texts(files: list[Path], columns: list[str], skip_bad: bool) -> list[str]:
 
 
 def _dev(file: str, scale: tuple[float, float] | None, skip_bad: bool) -> AnyDataset:
-    from munjang.cli.dev_score import read_dev_file
 
     with located(file, split="dev") as path:
         data = read_dev_file(path, read_options(scale=scale, skip_bad=skip_bad))
@@ -271,3 +273,36 @@ def _parameters(folder: Path) -> int:
     """Return how many numbers the weights of a folder hold."""
     homes = {path.parent for path in folder.rglob("*.safetensors")}
     return sum(prod(weights.shape(name)) for weights in map(find_weights, homes) for name in weights)
+
+
+@dataclass(frozen=True)
+class DevScore:
+    """One number from 0 to 1, or −1 to 1 for a correlation, and what it is."""
+
+    measure: str
+    value: float
+
+
+def read_dev_file(path: Path, options: ReadOptions) -> AnyDataset:
+    """Return the rows of a dev file, or say which kinds there are."""
+    found = read_any(path, options)
+    first = found.rows[0] if found.rows else None
+    if not isinstance(first, ScoredPair | LabelledPair | TextPair | Triplet):
+        raise InputError(f"{found.source}: {found.layout}, expected scored pairs, same/different pairs, triplets or pairs to measure on")
+    return found
+
+
+def dev_score(encoder: Encoder, data: AnyDataset) -> DevScore:
+    """Return the deciding number of a model on a dev file."""
+    rows = data.rows
+    scored = [row for row in rows if isinstance(row, ScoredPair)]
+    if scored:
+        return DevScore("spearman_cosine", evaluate_sts(encoder, scored, worst=0, resamples=0).scores["spearman_cosine"])
+    labelled = [row for row in rows if isinstance(row, LabelledPair)]
+    if labelled:
+        return DevScore("cosine_ap", evaluate_pairs(encoder, labelled, resamples=0).scores["cosine_ap"])
+    triplets = [row for row in rows if isinstance(row, Triplet)]
+    if triplets:
+        return DevScore("cosine_accuracy", evaluate_triplets(encoder, triplets, resamples=0).scores["cosine_accuracy"])
+    pairs = [row for row in rows if isinstance(row, TextPair)]
+    return DevScore("mean_accuracy", evaluate_translation(encoder, pairs, resamples=0).mean_accuracy)

@@ -95,7 +95,7 @@ def _show_one(found: Inspection, model: str, *, output: Path | None, language: L
 def _show_two(
     compared: TokenComparison, model: str, *, expected: float | None, output: Path | None, language: Language, as_json: bool
 ) -> None:
-    from munjang.cli.heat import print_heat
+    from munjang.cli.show import print_heat
     from munjang.models.expected_similarity import describe_expected
 
     if output is not None:

@@ -10,7 +10,7 @@ import typer
 
 from munjang.analyze.dedupe import Deduped
 from munjang.analyze.dedupe import dedupe as drop_near_duplicates
-from munjang.analyze.pairs import MinedPairs, mine
+from munjang.analyze.pairs import MinedPairs, mine_pairs
 from munjang.cli.options import (
     Chosen,
     Columns,
@@ -45,11 +45,11 @@ def pairs(
         float | None,
         typer.Option(
             min=-1,
-            help=f"Minimum cosine of a pair. Default: {default_of(mine, 'threshold')}, with --dedupe "
+            help=f"Minimum cosine of a pair. Default: {default_of(mine_pairs, 'threshold')}, with --dedupe "
             f"{default_of(drop_near_duplicates, 'threshold')}; `munjang calibrate` finds a suitable one.",
         ),
     ] = None,
-    options: Annotated[Chosen, Takes(mine, without=("threshold",))],
+    options: Annotated[Chosen, Takes(mine_pairs, without=("threshold",))],
     groups: Annotated[bool, typer.Option("--groups", help="Show groups of connected texts instead of pairs.")] = False,
     dedupe: Annotated[
         bool, typer.Option("--dedupe", help="Remove near-duplicates, keeping the first; -o writes the rows that stay.")
@@ -75,7 +75,7 @@ def pairs(
         raise UsageError(
             "--dedupe goes with none of --groups, --numbers and --max-overlap: it drops every text that is close enough to one that stays"
         )
-    least = default_of(drop_near_duplicates if dedupe else mine, "threshold") if threshold is None else threshold
+    least = default_of(drop_near_duplicates if dedupe else mine_pairs, "threshold") if threshold is None else threshold
     if is_output(file):
         if dedupe or groups or filtered:
             without = "--dedupe, --groups, --numbers and --max-overlap"
@@ -89,7 +89,7 @@ def pairs(
         found = drop_near_duplicates(vectors, texts=texts, threshold=least)
         _show_deduped(found, rows, output, least, as_json=as_json)
         return
-    mined = mine(vectors, texts=texts, threshold=least, **options)
+    mined = mine_pairs(vectors, texts=texts, threshold=least, **options)
     if mined.cut:
         note(f"there are more pairs than the {options['top']:,} best (--top)")
     if groups:

@@ -19,6 +19,7 @@ from munjang.cli.row_files import check_rows_output, free_names, stream_rows
 from munjang.cli.show import emit, note, one_line, print_facts, print_table
 from munjang.errors import InputError
 from munjang.models.score_pairs import BLOCK, score_pairs
+from munjang.types import DEFAULT_COMPUTE
 from munjang.wording import count
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def score(
     column: ColumnOption = None,
     split: SplitOption = "test",
     skip_bad: SkipBadOption = False,
-    compute: ComputeOption = "float32",
+    compute: ComputeOption = DEFAULT_COMPUTE,
     as_json: JsonOption = False,
 ) -> None:
     """Score or label the pairs of a file, with any model.

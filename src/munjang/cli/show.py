@@ -1,5 +1,6 @@
 """How results are shown: JSON or a table on standard output, notes on standard error.
 
+A matrix is a coloured table, on a pipe only its numbers; one wider than the terminal is printed in several blocks of columns, never cut.
 Texts of users are shown on one line and without control characters, so that a text cannot move the cursor or recolour a terminal.
 """
 
@@ -15,6 +16,8 @@ from munjang.wording import count
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from munjang.types import Floats
 
 PIPE_WIDTH = 160
 """Columns of a table that nobody looks at directly; wide enough not to cut sentences."""
@@ -90,3 +93,48 @@ def size_text(size: int) -> str:
         if size >= factor:
             return f"{size / factor:.1f} {unit}"
     return count(size, "byte")
+
+
+CELL = 7  # columns of one number with its space
+ROW_NAME = 36  # columns of a row's name at most
+COLUMN_NAME = 6
+
+
+def print_heat(values_NM: Floats, rows: Sequence[str], columns: Sequence[str]) -> None:
+    """Print the matrix with a background colour for every number."""
+    from munjang.report.heatmap import count_columns, shorten
+
+    screen = console()
+    names = [shorten(one_line(name), ROW_NAME) for name in rows]
+    margin = max((count_columns(name) for name in names), default=0) + 1
+    step = max((screen.width - margin) // CELL, 1)
+    for start in range(0, len(columns), step):
+        _print_block(values_NM, names, columns, range(start, min(start + step, len(columns))), margin)
+
+
+def _print_block(values_NM: Floats, names: Sequence[str], columns: Sequence[str], shown: range, margin: int) -> None:
+    from rich.style import Style
+    from rich.text import Text
+
+    from munjang.report.heatmap import choose_colour, choose_ink, choose_scale, count_columns, shorten
+
+    scale = choose_scale(values_NM)
+    screen = console()
+    head = Text(" " * margin)
+    for column in shown:
+        name = shorten(one_line(columns[column]), COLUMN_NAME)
+        head.append(" " * max(CELL - 1 - count_columns(name), 0) + name + " ", Style(bold=True))
+    screen.print(head, no_wrap=True, crop=False, soft_wrap=True)
+    for row, name in enumerate(names):
+        line = Text(name + " " * (margin - count_columns(name)))
+        for column in shown:
+            value = float(values_NM[row, column])
+            background = choose_colour(scale.share(value))
+            style = Style(color=_rgb(choose_ink(background)), bgcolor=_rgb(background))
+            line.append(f"{value:{CELL - 1}.2f} ", style)
+        screen.print(line, no_wrap=True, crop=False, soft_wrap=True)
+    screen.print()
+
+
+def _rgb(parts: tuple[int, int, int]) -> str:
+    return "rgb({},{},{})".format(*parts)

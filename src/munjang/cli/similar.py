@@ -180,7 +180,7 @@ def _matrix(
 
 
 def _print(scores_NM: Floats, rows: list[str], columns: list[str]) -> None:
-    from munjang.cli.heat import print_heat
+    from munjang.cli.show import print_heat
 
     if scores_NM.size > SHOWN_CELLS:
         side = int(SHOWN_CELLS**0.5)

@@ -22,7 +22,8 @@ from munjang.data.plain_text import make_row_filter
 from munjang.data.recognise import Peek, flatten, peek, recognise
 from munjang.data.rows import Dataset, TextPair
 from munjang.errors import InputError, quote
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message
 from munjang.text.readers import read_rows
 from munjang.text.records import BadLines, Row
 
@@ -69,9 +70,9 @@ class ParallelPairs:
 
     def notes(self) -> list[str]:
         """Say what was left out on purpose."""
-        made = [Message(Word.PARALLEL_COLUMNS, columns=" → ".join(self.columns))]
-        made += [Message(Word.PAIRS_REPEATED, count=self.repeated)] if self.repeated else []
-        made += [Message(Word.PAIRS_UNTRANSLATED, count=self.untranslated)] if self.untranslated else []
+        made = [Message(TrainingWord.PARALLEL_COLUMNS, columns=" → ".join(self.columns))]
+        made += [Message(TrainingWord.PAIRS_REPEATED, count=self.repeated)] if self.repeated else []
+        made += [Message(TrainingWord.PAIRS_UNTRANSLATED, count=self.untranslated)] if self.untranslated else []
         return list(made)
 
 

@@ -17,7 +17,8 @@ from munjang.data.layouts import ROLES, DatasetLayout
 from munjang.data.recognise import flatten, get_layout, make_layout, peek, recognise
 from munjang.data.rows import Dataset, Kind, LabelledPair, LabelledText, Row, Scale, ScoredPair, TextPair, Triplet
 from munjang.errors import InputError, UsageError, quote
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message
 from munjang.text.readers import read_rows
 from munjang.text.records import BadLines
 
@@ -57,7 +58,7 @@ def read_scored_pairs(path: str | Path, options: ReadOptions = AS_FOUND) -> Data
 
     made = replace(_read(path, layout, detected, make, options), scale=scale)
     top = max((row.score for row in made.rows), default=1.0)
-    note = Message(Word.SCALE_DOUBTFUL, top=low + top * (high - low), low=low, high=high)
+    note = Message(TrainingWord.SCALE_DOUBTFUL, top=low + top * (high - low), low=low, high=high)
     return replace(made, notes=(note,)) if top <= 0.5 and len(made) >= 20 else made
 
 
@@ -79,7 +80,7 @@ def read_labelled_pairs(path: str | Path, options: ReadOptions = AS_FOUND) -> Da
 
     made = _read(path, layout, detected, make, options)
     inverted = layout.labels is not None and options.labels is None and layout.labels.get("0") == "1"
-    return replace(made, notes=(Message(Word.LABELS_TURNED),)) if inverted else made
+    return replace(made, notes=(Message(TrainingWord.LABELS_TURNED),)) if inverted else made
 
 
 def read_text_pairs(path: str | Path, options: ReadOptions = AS_FOUND) -> Dataset[TextPair]:

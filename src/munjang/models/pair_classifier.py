@@ -25,7 +25,7 @@ from munjang.models.registry import resolve
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.other_names import LOAD, PREDICT, explain_other_names
 from munjang.text.validate_texts import validate_pairs
-from munjang.types import Compute, Vectors
+from munjang.types import DEFAULT_COMPUTE, Compute, Vectors
 from munjang.wording import count, name_facts, plural, quote_place
 
 
@@ -48,7 +48,7 @@ class PairClassifier:
     @classmethod
     @explain_other_names(LOAD)
     def load(
-        cls, name: str | Path, *, compute: Compute = "float32", threads: int | None = None, max_length: int | None = None
+        cls, name: str | Path, *, compute: Compute = DEFAULT_COMPUTE, threads: int | None = None, max_length: int | None = None
     ) -> PairClassifier:
         """Load the classifier that was kept with a sentence encoder; `name` is the encoder's, or the classifier's own folder."""
         found = resolve(name)

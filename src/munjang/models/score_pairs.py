@@ -26,7 +26,7 @@ from munjang.models.registry import resolve
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.options import Option, check_options
 from munjang.text.validate_texts import validate_pairs
-from munjang.types import Compute, Pooling
+from munjang.types import DEFAULT_COMPUTE, Compute, Pooling
 from munjang.vectors.similarity import similarity_pairwise
 from munjang.wording import count, plural
 
@@ -119,7 +119,7 @@ def warn_of_cut_pairs(cut: int, seen: int, limit: int | None, *, in_python: str,
 
 
 def load_pair_model(
-    name: str | Path | None = None, *, compute: Compute = "float32", threads: int | None = None, pooling: Pooling | None = None
+    name: str | Path | None = None, *, compute: Compute = DEFAULT_COMPUTE, threads: int | None = None, pooling: Pooling | None = None
 ) -> SentenceEncoder | CrossEncoder | PairClassifier:
     """Load whichever model a folder holds; the folder of a sentence encoder with a kept head is the encoder, the head's own is the head."""
     found = resolve(name)

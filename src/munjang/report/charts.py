@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from munjang.report.words import Word, say
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import say
 from munjang.wording import Language
 
 WIDTH, HEIGHT = 640, 240
@@ -43,7 +44,9 @@ def line_chart(lines: Sequence[Line], *, title: str, x_title: str, y_title: str,
     xs = [x for line in thinned for x in line.x]
     ys = [y for line in thinned for y in line.y]
     if not xs:
-        return _draw_frame(title, f'<text x="50%" y="50%" text-anchor="middle">{escape(say(Word.NOTHING_MEASURED, language))}</text>')
+        return _draw_frame(
+            title, f'<text x="50%" y="50%" text-anchor="middle">{escape(say(TrainingWord.NOTHING_MEASURED, language))}</text>'
+        )
     x_range, y_range = _find_range(xs), _find_range(ys)
     body = [_draw_axes(x_range, y_range, x_title, y_title)]
     for index, line in enumerate(thinned):
@@ -64,7 +67,7 @@ def histogram(
     low, high = bounds
     shares = [_compute_shares(group.values, low, high, bins) for group in groups]
     top = max((share for group in shares for share in group), default=0.0) or 1.0
-    body = [_draw_axes((low, high), (0.0, top), x_title, say(Word.SHARE, language))]
+    body = [_draw_axes((low, high), (0.0, top), x_title, say(TrainingWord.SHARE, language))]
     for index, group in enumerate(shares):
         colour = COLOURS[index % len(COLOURS)]
         for place, share in enumerate(group):

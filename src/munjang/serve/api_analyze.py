@@ -8,7 +8,7 @@ from typing import Any
 from munjang.analyze.clusters import cluster
 from munjang.analyze.keywords import extract_keywords, find_cluster_phrases
 from munjang.analyze.layout import lay_out
-from munjang.analyze.pairs import mine
+from munjang.analyze.pairs import mine_pairs
 from munjang.analyze.topics.fitting import fit_topics
 from munjang.analyze.topics.model import Topic
 from munjang.serve.call import Call, Operation, Reply
@@ -37,7 +37,9 @@ SHOWN_CHARACTERS = 200
 async def pairs(call: Call, body: PairsRequest) -> Reply:
     """Find texts of nearly the same meaning."""
     given = await collection_of(call, body)
-    found = await call.service.in_analysis_thread(call.errand, lambda: mine(given.vectors_ND, texts=given.texts, **options_in(body, mine)))
+    found = await call.service.in_analysis_thread(
+        call.errand, lambda: mine_pairs(given.vectors_ND, texts=given.texts, **options_in(body, mine_pairs))
+    )
     answer = {"pairs": [pair._asdict() for pair in found.pairs], "same": found.same, "groups": found.groups(), "cut": found.cut}
     return _reply(call, given, answer)
 

@@ -21,7 +21,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from munjang.limits import SERVE_LIMITS, ServeLimits
 from munjang.serve.errors import Problem
-from munjang.serve.one_write import CONTINUE, OneWrite
 
 DRAIN_SECONDS = 0.5
 """A stopping server keeps idle connections for so long: a request may be on its way."""
@@ -246,3 +245,43 @@ class BoundedProtocol(HttpToolsProtocol):
             head += [f"{name}: {value}" for name, value in problem.headers.items()]
             self.transport.write("\r\n".join(head).encode() + b"\r\n\r\n" + body)
         self.transport.close()
+
+
+CONTINUE = b"HTTP/1.1 100"
+"""How the line begins that asks for a body; it is no head of an answer."""
+
+
+class OneWrite:
+    """A transport for one answer: its head waits for the first piece of its body, and both leave in one write.
+
+    Most answers are one piece. Two writes would be two system calls, two packets, and two wake-ups of the client.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._head: bytes | None = None
+        self._started = False
+
+    def write(self, data: bytes) -> None:
+        """Keep the head, write everything else at once."""
+        if self._started:
+            head, self._head = self._head or b"", None
+            self._transport.write(head + data)
+        elif data.startswith(CONTINUE):
+            self._transport.write(data)
+        else:
+            self._started, self._head = True, data
+
+    def flush(self) -> None:
+        """Write a head that has no body."""
+        if self._head is not None:
+            self.write(b"")
+
+    def close(self) -> None:
+        """Write what waits, then close."""
+        self.flush()
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        """Say whether the connection ends."""
+        return self._transport.is_closing()

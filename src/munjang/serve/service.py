@@ -7,11 +7,17 @@ computed by the batcher's threads alone, so a core never has two things to compu
 from __future__ import annotations
 
 import asyncio
+import secrets
+import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
+
+from filelock import FileLock, Timeout
 
 from munjang.errors import UsageError, quote
 from munjang.models.cross_encoder import CrossEncoder
@@ -26,7 +32,6 @@ from munjang.serve.keys import KeyRing
 from munjang.serve.libraries import Libraries
 from munjang.serve.library_writes import LibraryWrites
 from munjang.serve.metrics import Metrics
-from munjang.serve.scratch import Scratch
 from munjang.serve.settings import ServerSettings
 from munjang.serve.work_item import RequestWork
 from munjang.serve.workers import Workers
@@ -164,3 +169,50 @@ def _check_names(names: list[str]) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise UsageError(f"two models are named {quote(twice)}, so a request could not tell them apart\n  rename one of the folders")
+
+
+PREFIX = "munjang-serve-"
+LOCK = ".lock"
+
+
+class Scratch:
+    """The server's folder for what need not outlive it (uploads on their way, the sample collection); `close` deletes it.
+
+    A server that is killed cannot do that, so the next one does. A lock file beside each folder says whose server lives: it is locked
+    before the folder is there, and the system lets go of it with the process. Folders without one are left alone.
+    """
+
+    def __init__(self, parent: Path | None = None) -> None:
+        parent = parent or Path(tempfile.gettempdir())
+        clear_abandoned(parent)
+        self.folder = parent / f"{PREFIX}{secrets.token_hex(8)}"
+        self._lock = FileLock(_lock_file(self.folder), thread_local=False)
+        self._lock.acquire()
+        self.folder.mkdir(mode=0o700)
+
+    def close(self) -> None:
+        """Delete the folder."""
+        _delete(self.folder)
+        self._lock.release()
+
+
+def clear_abandoned(parent: Path) -> None:
+    """Delete the folders whose servers are gone."""
+    for folder in parent.glob(f"{PREFIX}*"):
+        file = _lock_file(folder)
+        if not folder.is_dir() or folder.is_symlink() or not file.is_file():
+            continue
+        with suppress(Timeout, OSError), FileLock(file, timeout=0, thread_local=False):  # a server lives, or it is another user's
+            _delete(folder)
+
+
+def _lock_file(folder: Path) -> Path:
+    return folder.with_name(folder.name + LOCK)
+
+
+def _delete(folder: Path) -> None:
+    """Delete a folder, then its lock file, which whoever calls holds."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if not folder.exists():
+        with suppress(OSError):  # Windows lets nobody delete a file that is open; it is empty
+            _lock_file(folder).unlink(missing_ok=True)

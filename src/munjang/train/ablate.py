@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from munjang.errors import UsageError
 from munjang.options import Option, check_options
 from munjang.report.page import page, table, text
-from munjang.report.words import Word, say
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import say
 from munjang.train.examples import DataSource, read_examples
 from munjang.train.recipe import ModelRecipe, Recipe, make_stage
 from munjang.types import Pooling
@@ -100,15 +101,22 @@ class Ablation:
 
     def to_html(self, language: Language = "en") -> str:
         """Return the table as a page."""
-        parts = {"pooling": Word.POOLING, "concatenation": Word.CONCATENATION}
+        parts = {"pooling": TrainingWord.POOLING, "concatenation": TrainingWord.CONCATENATION}
         body = [
             (say(parts[row.part], language), row.objective, row.pooling, row.concatenation, format_score(row), len(row.scores))
             for row in self.rows
         ]
-        columns = (Word.PART, Word.OBJECTIVE, Word.POOLING, Word.CONCATENATION, Word.SPEARMAN, Word.SEEDS)
-        note = say(Word.ABLATION_NOTE, language, file=self.test, score=100 * self.untrained)
+        columns = (
+            TrainingWord.PART,
+            TrainingWord.OBJECTIVE,
+            TrainingWord.POOLING,
+            TrainingWord.CONCATENATION,
+            TrainingWord.SPEARMAN,
+            TrainingWord.SEEDS,
+        )
+        note = say(TrainingWord.ABLATION_NOTE, language, file=self.test, score=100 * self.untrained)
         head = [say(word, language) for word in columns]
-        return page(say(Word.ABLATION, language), [text(note), table(head, body)], language=language)
+        return page(say(TrainingWord.ABLATION, language), [text(note), table(head, body)], language=language)
 
     def write(self, folder: Path, *, language: Language = "en") -> None:
         """Write ablation.json and ablation.html."""

@@ -16,7 +16,8 @@ import torch
 
 from munjang.errors import quote
 from munjang.models.registry import resolve
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message
 from munjang.train.adapt.vocabulary import extend_vocabulary
 from munjang.train.cross_encoder import TrainableCrossEncoder
 from munjang.train.durable import write_file
@@ -95,7 +96,7 @@ def _list_texts(recipe: Recipe) -> list[str]:
 def _extend_vocabulary(encoder: TrainableEncoder, recipe: Recipe, words: int) -> None:
     made = extend_vocabulary(encoder, list(dict.fromkeys(_list_texts(recipe))), words=words)
     first = ", ".join(quote(piece.word) for piece in made[:5])
-    encoder.messages = (Message(Word.WORDS_ADDED, count=len(made), first=f"{first}{' …' if len(made) > 5 else ''}"),)
+    encoder.messages = (Message(TrainingWord.WORDS_ADDED, count=len(made), first=f"{first}{' …' if len(made) > 5 else ''}"),)
 
 
 def make_backbone(recipe: ScratchRecipe, pieces: int) -> Any:

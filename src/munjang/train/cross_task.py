@@ -24,7 +24,8 @@ from munjang.engine.write_folder import write_json
 from munjang.errors import InputError, UsageError, quote
 from munjang.evaluate.nli import choose_labels
 from munjang.models.save import SAVED_AS, save_pair_tokenizer
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message, WordTable
 from munjang.train.build import build_cross_encoder
 from munjang.train.cross_encoder import TrainableCrossEncoder
 from munjang.train.dev import Evaluation, Role, read_cross_dev
@@ -97,9 +98,9 @@ class CrossTask:
         """Return the scores of a sample of rows."""
         return measure_score_spread(self.model, data, seed=seed)
 
-    def list_facts(self) -> list[tuple[Word, object]]:
+    def list_facts(self) -> list[tuple[WordTable, object]]:
         """Return the labels."""
-        return [(Word.LABELS, ", ".join(self.labels))]
+        return [(TrainingWord.LABELS, ", ".join(self.labels))]
 
     def save(self, target: Path, last: Stage) -> None:  # noqa: ARG002
         """Write a folder that transformers, sentence-transformers and the engine load, its head included."""
@@ -165,9 +166,9 @@ def _make_lists(found: ExampleSet) -> ExampleSet:
     for query, rows in kept.items():
         best = sorted(rows, key=lambda row: -(row.label or 0.0))[:LONGEST_LIST]
         made.append(Example((query, *(row.texts[1] for row in best)), None, rows[0].where, scores=tuple(row.label or 0.0 for row in best)))
-    notes = [Message(Word.QUERIES_LEFT_OUT, count=len(groups) - len(kept), total=len(groups))]
+    notes = [Message(TrainingWord.QUERIES_LEFT_OUT, count=len(groups) - len(kept), total=len(groups))]
     cut = sum(len(rows) > LONGEST_LIST for rows in kept.values())
-    notes += [Message(Word.QUERIES_CUT, count=cut, most=LONGEST_LIST)] if cut else []
+    notes += [Message(TrainingWord.QUERIES_CUT, count=cut, most=LONGEST_LIST)] if cut else []
     return replace(
         found, examples=tuple(made), label_kind="margins", notes=(*found.notes, *(notes if len(kept) < len(groups) else notes[1:]))
     )
@@ -188,7 +189,7 @@ def _add_random_negatives(found: ExampleSet, seed: int) -> ExampleSet:
         made += [replace(example, texts=(*example.texts, *wrong))] if wrong else []
     if not made:
         raise InputError(f"{found.source}: every answer belongs to every query, so there are no negatives")
-    note = Message(Word.RANDOM_NEGATIVES, most=RANDOM_NEGATIVES)
+    note = Message(TrainingWord.RANDOM_NEGATIVES, most=RANDOM_NEGATIVES)
     return replace(found, examples=tuple(made), notes=(*found.notes, note))
 
 

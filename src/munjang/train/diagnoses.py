@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from munjang.report.words import Message, Word, say
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message, WordTable, say
 from munjang.train.log import Answers, DevEntry, TrainingLog
 from munjang.train.objectives import ScoreObjective
 from munjang.train.objectives.classification import Classification
@@ -45,12 +46,12 @@ LEARNT = 0.03
 LEAST_FALL = 0.02
 """A dev score must fall by this, and by half of 1/√rows, about the error of its measurement."""
 
-TEXTS: dict[DiagnosisKind, tuple[Word, Word]] = {
-    "constant_score": (Word.CONSTANT_SCORE, Word.CONSTANT_SCORE_ADVICE),
-    "constant_class": (Word.CONSTANT_CLASS, Word.CONSTANT_CLASS_ADVICE),
-    "guessing": (Word.GUESSING, Word.GUESSING_ADVICE),
-    "falling_dev": (Word.FALLING_DEV, Word.FALLING_DEV_ADVICE),
-    "collapsed": (Word.COLLAPSED, Word.COLLAPSED_ADVICE),
+TEXTS: dict[DiagnosisKind, tuple[WordTable, WordTable]] = {
+    "constant_score": (TrainingWord.CONSTANT_SCORE, TrainingWord.CONSTANT_SCORE_ADVICE),
+    "constant_class": (TrainingWord.CONSTANT_CLASS, TrainingWord.CONSTANT_CLASS_ADVICE),
+    "guessing": (TrainingWord.GUESSING, TrainingWord.GUESSING_ADVICE),
+    "falling_dev": (TrainingWord.FALLING_DEV, TrainingWord.FALLING_DEV_ADVICE),
+    "collapsed": (TrainingWord.COLLAPSED, TrainingWord.COLLAPSED_ADVICE),
 }
 """What was seen, and what to try, by kind."""
 
@@ -145,7 +146,7 @@ def diagnose_dev(evaluations: Sequence[DevEntry], stage: int) -> Diagnosis | Non
     if scores[start] - scores[-1] < noise or not (steady or clear):
         return None
     best, last = evaluations[start], evaluations[-1]
-    before = Message(Word.AT_STEP, step=best.step) if best.step else Message(Word.BEFORE_TRAINING)
+    before = Message(TrainingWord.AT_STEP, step=best.step) if best.step else Message(TrainingWord.BEFORE_TRAINING)
     return Diagnosis(
         "falling_dev", stage, {"metric": best.metric, "best": best.score, "before": before, "last": last.score, "step": last.step}
     )

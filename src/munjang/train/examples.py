@@ -30,7 +30,8 @@ from munjang.data.plain_text import make_row_filter, read_plain_texts
 from munjang.data.read import READERS
 from munjang.errors import InputError, UsageError, quote
 from munjang.options import Option
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message
 from munjang.text.readers import read_rows
 from munjang.text.records import BadLines
 
@@ -165,7 +166,7 @@ def _read_plain(source: DataSource) -> ExampleSet:
         wanted=make_row_filter(source.where),
     )
     made = tuple(Example((text,), None, where) for text, where in found.texts)
-    notes = (Message(Word.TEXTS_REPEATED, count=found.repeated),) if found.repeated else ()
+    notes = (Message(TrainingWord.TEXTS_REPEATED, count=found.repeated),) if found.repeated else ()
     return ExampleSet(made, None, Path(source.path).name, skipped=found.skipped, notes=notes)
 
 

@@ -24,7 +24,8 @@ from munjang.engine.cross import read_cross_head
 from munjang.engine.folder import AssumptionWarning, read_folder, require_sentence_encoder
 from munjang.engine.modules import DenseModule, LayerNormModule, NormalizeModule, PoolingModule, TransformerModule
 from munjang.errors import FolderError, UsageError
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
 from munjang.train.cross_encoder import TrainableCrossEncoder
 from munjang.train.encoder import MAX_LENGTH, Dense, Normalize, TailNorm, TextSettings, TrainableEncoder, load_tensors
@@ -204,13 +205,13 @@ def load_cross_encoder(path: Path | str, labels: Sequence[str], options: CrossOp
         raise UsageError(f"model: head is 'sbert', {folder.path.name} has another one, which is kept\n  leave head out")
     if set(head.labels) == set(labels) or len(labels) == len(head.labels) == 1:
         set_dropout(model, chosen.dropout)
-        made = _make_cross_encoder(model, tokenizer, head.labels, chosen, message=Message(Word.HEAD_KEPT))
+        made = _make_cross_encoder(model, tokenizer, head.labels, chosen, message=Message(TrainingWord.HEAD_KEPT))
         made.activation = "sigmoid" if head.activation == "sigmoid" else "identity"
         return made
     fresh = type(model)(_set_labels(model.config, labels))
     fresh.base_model.load_state_dict(model.base_model.state_dict())
     set_dropout(fresh, chosen.dropout)
-    message = Message(Word.HEAD_NEW, old=", ".join(head.labels), new=", ".join(labels))
+    message = Message(TrainingWord.HEAD_NEW, old=", ".join(head.labels), new=", ".join(labels))
     return _make_cross_encoder(fresh, tokenizer, labels, chosen, message=message)
 
 
@@ -234,7 +235,7 @@ def make_cross_model(backbone: Any, labels: Sequence[str], options: CrossOptions
     if unexpected or any(not name.startswith("pooler.") for name in missing):
         raise FolderError(f"the encoder's weights do not fit {type(model).__name__}: {[*unexpected, *missing][:3]}")
     set_dropout(model, options.dropout)
-    return model, Message(Word.HEAD_FRESH, kind=type(model).__name__)
+    return model, Message(TrainingWord.HEAD_FRESH, kind=type(model).__name__)
 
 
 def make_cross_encoder(backbone: Any, tokenizer: Any, labels: Sequence[str], options: CrossOptions) -> TrainableCrossEncoder:

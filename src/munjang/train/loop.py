@@ -18,7 +18,8 @@ from torch import nn
 
 from munjang.atomic import make_folder
 from munjang.errors import DamagedFile, UsageError
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message
 from munjang.train.checkpoint import Checkpoints, Position, Snapshot
 from munjang.train.durable import clear_partial, is_partial, write_text
 from munjang.train.interrupt import Interrupted, catch_stop
@@ -170,7 +171,7 @@ class Trainer:
         recipe = self.recipe.stages[number]
         stage = task.prepare(recipe, number=number, seed=self.recipe.seed, show=self.progress.show_message)
         stage.epoch(0)  # refuses data that gives no batch
-        self.messages += [Message(Word.NAMED, name=self._get_name(number), line=line) for line in stage.messages]
+        self.messages += [Message(TrainingWord.NAMED, name=self._get_name(number), line=line) for line in stage.messages]
         if self.training.position.stage > number:
             return stage, Measures()
         dev = None if recipe.dev is None else task.read_dev(recipe.dev, "dev", stage)
@@ -206,4 +207,4 @@ class Trainer:
         return any((self.folder / "teacher").glob("*.npy"))
 
     def _get_name(self, number: int) -> str:
-        return self.recipe.stages[number].name or Message(Word.STAGE_NUMBER, number=number + 1)
+        return self.recipe.stages[number].name or Message(TrainingWord.STAGE_NUMBER, number=number + 1)

@@ -15,6 +15,7 @@ import numpy as np
 
 from munjang.report.charts import Bars, Line, histogram, line_chart
 from munjang.report.page import page, table, text
+from munjang.report.training_words import TrainingWord
 from munjang.report.words import Word, in_language, say
 from munjang.train.diagnoses import Diagnosis, diagnose_answers
 from munjang.train.examples import Example
@@ -26,7 +27,10 @@ PAIRS = 500
 COLLAPSED = 0.9
 """Mean cosine of random pairs from which the space counts as collapsed."""
 
-_SPREADS = {"cosine": (Word.COSINES, Word.COSINES_OF_PAIRS, Word.COSINE), "score": (Word.SCORES, Word.SCORES_OF_PAIRS, Word.SCORE)}
+_SPREADS = {
+    "cosine": (TrainingWord.COSINES, TrainingWord.COSINES_OF_PAIRS, Word.COSINE),
+    "score": (TrainingWord.SCORES, TrainingWord.SCORES_OF_PAIRS, TrainingWord.SCORE),
+}
 """Heading, title and axis of the histogram, by what is measured."""
 
 
@@ -80,39 +84,39 @@ def make_report(
     """Return the page; what is a `Message` is said in the language."""
     t = partial(say, language=language)
     spoken = [[in_language(each, language) if isinstance(each, str) else each for each in row] for row in facts]
-    parts = [table([t(Word.WHAT), t(Word.VALUE)], spoken)]
+    parts = [table([t(TrainingWord.WHAT), t(TrainingWord.VALUE)], spoken)]
     parts.append("<ul>" + "".join(text(in_language(line, language), tag="li") for line in messages) + "</ul>")
     stages = sorted({entry.stage for entry in log.steps})
-    named = {stage: t(Word.STAGE_NUMBER, number=stage + 1) for stage in stages}
+    named = {stage: t(TrainingWord.STAGE_NUMBER, number=stage + 1) for stage in stages}
     for found in diagnoses:
-        where = f"{t(Word.STAGE_NUMBER, number=found.stage + 1)}: " if len(stages) > 1 else ""
+        where = f"{t(TrainingWord.STAGE_NUMBER, number=found.stage + 1)}: " if len(stages) > 1 else ""
         parts.append(text(where + found.to_text(language), style="warning"))
     losses = [_draw_line(named[stage], [(entry.step, entry.loss) for entry in log.steps if entry.stage == stage]) for stage in stages]
-    chart = partial(line_chart, x_title=t(Word.STEP_OF_STAGE if len(stages) > 1 else Word.STEP), language=language)
-    parts += [text(t(Word.LOSS), tag="h2"), chart(losses, title=t(Word.LOSS), y_title=t(Word.LOSS_AXIS))]
+    chart = partial(line_chart, x_title=t(TrainingWord.STEP_OF_STAGE if len(stages) > 1 else TrainingWord.STEP), language=language)
+    parts += [text(t(TrainingWord.LOSS), tag="h2"), chart(losses, title=t(TrainingWord.LOSS), y_title=t(TrainingWord.LOSS_AXIS))]
     if log.evaluations:
         curves = [
             _draw_line(named[stage], [(entry.step, entry.score) for entry in log.evaluations if entry.stage == stage]) for stage in stages
         ]
         metric = ", ".join(dict.fromkeys(entry.metric for entry in log.evaluations))
-        drawn = chart(curves, title=t(Word.DEV_SCORE), y_title=t(Word.DEV_AXIS, metric=metric))
+        drawn = chart(curves, title=t(TrainingWord.DEV_SCORE), y_title=t(TrainingWord.DEV_AXIS, metric=metric))
         rows = [(entry.stage + 1, entry.step, entry.metric, entry.score) for entry in log.evaluations]
-        head = [t(word) for word in (Word.STAGE, Word.STEP, Word.METRIC, Word.SCORE)]
-        parts += [text(t(Word.DEV_SCORE), tag="h2"), drawn, table(head, rows)]
+        head = [t(word) for word in (TrainingWord.STAGE, TrainingWord.STEP, TrainingWord.METRIC, TrainingWord.SCORE)]
+        parts += [text(t(TrainingWord.DEV_SCORE), tag="h2"), drawn, table(head, rows)]
     if log.finals:
         rows_of_tests = [
             (entry.stage + 1, entry.step, entry.test, name, value) for entry in log.finals for name, value in entry.scores.items()
         ]
-        head = [t(word) for word in (Word.STAGE, Word.STEP, Word.FILE, Word.METRIC, Word.SCORE)]
-        parts += [text(t(Word.TEST_SCORE), tag="h2"), table(head, rows_of_tests)]
+        head = [t(word) for word in (TrainingWord.STAGE, TrainingWord.STEP, TrainingWord.FILE, TrainingWord.METRIC, TrainingWord.SCORE)]
+        parts += [text(t(TrainingWord.TEST_SCORE), tag="h2"), table(head, rows_of_tests)]
     return page(in_language(title, language), [*parts, *_draw_spread(spread, language)], language=language)
 
 
 def _draw_spread(spread: Spread, language: Language) -> list[str]:
     """Return how the vectors or scores of pairs lie, as a part of the page."""
     t = partial(say, language=language)
-    groups = [Bars(t(Word.RANDOM_PAIRS), spread.random), Bars(t(Word.ALIKE), spread.alike)]
-    groups += [Bars(t(Word.LESS_ALIKE), spread.unlike)] if spread.unlike else []
+    groups = [Bars(t(TrainingWord.RANDOM_PAIRS), spread.random), Bars(t(TrainingWord.ALIKE), spread.alike)]
+    groups += [Bars(t(TrainingWord.LESS_ALIKE), spread.unlike)] if spread.unlike else []
     plural, of_pairs, measure = _SPREADS[spread.measure]
     drawn = histogram(groups, title=t(of_pairs), x_title=t(measure), bounds=spread.bounds, language=language)
     return [text(t(plural), tag="h2"), drawn]

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from munjang.atomic import sync
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message
 from munjang.train.card import CardFacts, DataFact, ScoreFact, make_card
 from munjang.train.dev import find_kept_classifier
 from munjang.train.diagnoses import Diagnosis, diagnose, find_guessing_loss
@@ -95,8 +96,8 @@ def _save(recipe: Recipe, outcome: Outcome, language: Language) -> TrainResult:
     spread = task.measure_spread(outcome.stages[-1].data[0].examples, seed=recipe.seed)
     result = _make_result(output, outcome, spread)
     facts = _make_card(recipe, outcome, result)
-    title = Message(Word.TRAINING_OF, name=output.name)
-    listed = [(Word.BASE, facts.base), *task.list_facts(), *((Word.SETTING, line) for line in facts.settings)]
+    title = Message(TrainingWord.TRAINING_OF, name=output.name)
+    listed = [(TrainingWord.BASE, facts.base), *task.list_facts(), *((TrainingWord.SETTING, line) for line in facts.settings)]
     named = [(Message(word), value) for word, value in listed]
     report = make_report(
         outcome.log, spread, title=title, messages=outcome.messages, facts=named, diagnoses=result.diagnoses, language=language
@@ -152,7 +153,7 @@ def _make_card(recipe: Recipe, outcome: Outcome, result: TrainResult) -> CardFac
     dev = recipe.stages[-1].dev
     return CardFacts(
         name=Path(recipe.output).name,
-        base=Path(recipe.model.base).name if recipe.model.base else Message(Word.RANDOM_WEIGHTS),
+        base=Path(recipe.model.base).name if recipe.model.base else Message(TrainingWord.RANDOM_WEIGHTS),
         dimension=task.model.dimension,
         max_length=task.max_length,
         pooling=task.pooling,
@@ -171,13 +172,13 @@ def _make_card(recipe: Recipe, outcome: Outcome, result: TrainResult) -> CardFac
 
 
 def _describe_settings(recipe: Recipe) -> Sequence[str]:
-    lines = [Message(Word.SEED_AND_PRECISION, seed=recipe.seed, precision=recipe.precision)]
+    lines = [Message(TrainingWord.SEED_AND_PRECISION, seed=recipe.seed, precision=recipe.precision)]
     for number, stage in enumerate(recipe.stages, 1):
         lines.append(
             Message(
-                Word.STAGE_SETTINGS,
+                TrainingWord.STAGE_SETTINGS,
                 number=number,
-                length=Message(Word.STEPS, count=stage.steps) if stage.steps else Message(Word.EPOCHS, count=stage.epochs),
+                length=Message(TrainingWord.STEPS, count=stage.steps) if stage.steps else Message(TrainingWord.EPOCHS, count=stage.epochs),
                 batch=stage.batch_size,
                 rate=stage.learning_rate,
                 warmup=stage.warmup,

@@ -21,7 +21,8 @@ from munjang.engine.modules import DenseModule, LayerNormModule, Module, Normali
 from munjang.engine.pair_head import write_pair_head
 from munjang.engine.write_folder import write_modules
 from munjang.errors import InputError, UsageError
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message, WordTable
 from munjang.train.adapt import TEXT_OBJECTIVES, make_text_objective
 from munjang.train.build import build_encoder
 from munjang.train.dev import Evaluation, Role, find_kept_classifier, list_classifiers, read_dev
@@ -70,7 +71,7 @@ class SentenceTask:
         ask = partial(prepare_targets, student=self.model, folder=self.folder / "teacher", show=show)
         stage = prepare_stage(recipe, self.model, number=number, seed=seed, ask_teacher=ask)
         if find_kept_classifier(stage) is not None:
-            stage.messages.append(Message(Word.CLASSIFIER_KEPT, folder=PAIR_CLASSIFIER))
+            stage.messages.append(Message(TrainingWord.CLASSIFIER_KEPT, folder=PAIR_CLASSIFIER))
         return stage
 
     def read_dev(self, source: DataSource, role: Role, stage: Stage) -> Callable[[], Evaluation]:
@@ -81,9 +82,9 @@ class SentenceTask:
         """Return the cosines of a sample of rows."""
         return measure_spread(self.model, data.examples, seed=seed)
 
-    def list_facts(self) -> list[tuple[Word, object]]:
+    def list_facts(self) -> list[tuple[WordTable, object]]:
         """Return dimension and pooling."""
-        return [(Word.DIMENSION, f"{self.model.dimension:,}"), (Word.POOLING, self.pooling)]
+        return [(TrainingWord.DIMENSION, f"{self.model.dimension:,}"), (TrainingWord.POOLING, self.pooling)]
 
     def save(self, target: Path, last: Stage) -> None:
         """Write a sentence-transformers folder, and in it the classifier that the last stage keeps."""
@@ -114,7 +115,7 @@ def prepare_stage(
             objectives.append(made)
             messages.append(describe_rows(found, made, why))
         else:
-            messages.append(Message(Word.ROWS_AS_ABOVE, file=found.source, count=len(found)))
+            messages.append(Message(TrainingWord.ROWS_AS_ABOVE, file=found.source, count=len(found)))
         messages += describe_notes(found)
         chosen.append(known[key])
     taught = _ask_teacher(

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from munjang.errors import InputError
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message
 from munjang.train.distill.teacher_targets import TeacherLabels
 from munjang.train.examples import ExampleSet
 from munjang.train.objectives import Objective
@@ -166,12 +167,12 @@ class Stage:
 
 def describe_rows(found: ExampleSet, objective: Objective, why: str | None) -> Message:
     """Say how many rows there are, what is learnt from them, and why, where nobody named the objective."""
-    word = Word.ROWS if why is None else Word.ROWS_CHOSEN
+    word = TrainingWord.ROWS if why is None else TrainingWord.ROWS_CHOSEN
     return Message(word, file=found.source, count=len(found), objective=objective.describe(), reason=why)
 
 
 def describe_notes(found: ExampleSet) -> list[Message]:
     """Say what was left out, and what else the reader noticed."""
-    left_out = Message(Word.ROWS_LEFT_OUT, file=found.source, count=len(found.skipped), first=next(iter(found.skipped), ""))
-    notes = [Message(Word.NAMED, name=found.source, line=note) for note in found.notes]
+    left_out = Message(TrainingWord.ROWS_LEFT_OUT, file=found.source, count=len(found.skipped), first=next(iter(found.skipped), ""))
+    notes = [Message(TrainingWord.NAMED, name=found.source, line=note) for note in found.notes]
     return [left_out, *notes] if found.skipped else notes

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from munjang.report.words import Word
+from munjang.report.words import WordTable
 from munjang.train.cross_task import CrossTask
 from munjang.train.dev import Evaluation, Role
 from munjang.train.encoder import TrainableModel
@@ -58,7 +58,7 @@ class Task(Protocol):
         """Return how the answers to a sample of rows lie."""
         ...
 
-    def list_facts(self) -> list[tuple[Word, object]]:
+    def list_facts(self) -> list[tuple[WordTable, object]]:
         """Return what the report says of the model itself."""
         ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from munjang.analyze.clusters import cluster
 from munjang.analyze.keywords import extract_keywords, find_cluster_phrases
 from munjang.analyze.layout import lay_out
-from munjang.analyze.pairs import mine
+from munjang.analyze.pairs import mine_pairs
 from munjang.analyze.topics.fitting import fit_topics
 from munjang.serve.schemas.base import OwnModel, takes_options
 
@@ -22,7 +22,7 @@ class CollectionRequest(OwnModel):
     """Which of the served models reads the texts; a library has its own."""
 
 
-@takes_options(mine, most={"threshold": 1, "top": 100_000})
+@takes_options(mine_pairs, most={"threshold": 1, "top": 100_000})
 class PairsRequest(CollectionRequest):
     """Texts to find pairs in."""
 

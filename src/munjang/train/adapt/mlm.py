@@ -18,7 +18,8 @@ import torch
 from torch import Tensor
 
 from munjang.errors import UsageError
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message
 from munjang.train.adapt.text_objective import Candidates, Guesses, MlmHead, TextObjective, get_vocabulary_size, make_no_rows
 from munjang.train.encoder import TrainableEncoder
 from munjang.train.settings import refuse_unless
@@ -134,6 +135,6 @@ class Mlm(TextObjective):
 
     def describe(self) -> str:
         """Say how much is hidden, and where the head came from."""
-        what = Message(Word.WHOLE_WORDS if self.settings.whole_words else Word.PIECES)
-        among = Message(Word.PIECES_OF_DATA if self.settings.candidates == "data" else Word.WHOLE_VOCABULARY)
-        return Message(Word.OBJECTIVE_MLM, share=self.settings.share, what=what, among=among)
+        what = Message(TrainingWord.WHOLE_WORDS if self.settings.whole_words else TrainingWord.PIECES)
+        among = Message(TrainingWord.PIECES_OF_DATA if self.settings.candidates == "data" else TrainingWord.WHOLE_VOCABULARY)
+        return Message(TrainingWord.OBJECTIVE_MLM, share=self.settings.share, what=what, among=among)

@@ -13,7 +13,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from munjang.errors import InputError, UsageError
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message
 from munjang.train.encoder import TrainableEncoder
 from munjang.train.objectives.in_batch import InBatch, InBatchSettings
 from munjang.train.settings import read_settings, refuse_unless
@@ -58,4 +59,4 @@ class SimCse(InBatch):
 
     def describe(self) -> str:
         """Say the temperature."""
-        return Message(Word.OBJECTIVE_SIMCSE, temperature=self.settings.temperature)
+        return Message(TrainingWord.OBJECTIVE_SIMCSE, temperature=self.settings.temperature)

@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from munjang.report.words import Word
+from munjang.report.training_words import TrainingWord
 from munjang.train.adapt.text_objective import (
     Candidates,
     Guesses,
@@ -148,7 +148,7 @@ class Tsdae(TextObjective):
     """Cross-entropy of the text, token by token, given its vector."""
 
     name = "tsdae"
-    word = Word.OBJECTIVE_TSDAE
+    word = TrainingWord.OBJECTIVE_TSDAE
     settings_type = TsdaeSettings
     settings: TsdaeSettings
     decoder: Decoder

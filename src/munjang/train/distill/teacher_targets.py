@@ -23,7 +23,8 @@ from torch import Tensor
 
 from munjang.errors import InputError
 from munjang.models.prompted_encoder import PromptedEncoder
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message
 from munjang.train.distill.cache import VectorBlocks, encode_with_teacher, open_array, store_array
 from munjang.train.encoder import Normalize, TrainableEncoder
 from munjang.train.recipe import TeacherRecipe
@@ -129,12 +130,12 @@ def prepare_targets(
     refuse_narrow(teacher, student.dimension)
     kept = Path(recipe.cache) if recipe.cache else folder
     blocks = encode_with_teacher(teacher, unique, kept, show=show)
-    remarks = [Message(Word.TEACHER_VECTORS, name=teacher.name, count=len(unique), dimension=teacher.dimension)]
+    remarks = [Message(TrainingWord.TEACHER_VECTORS, name=teacher.name, count=len(unique), dimension=teacher.dimension)]
     axes_DK = None
     if teacher.dimension > student.dimension:
         axes_DK = load_axes(blocks, student.dimension, kept)
         share = share_kept(np.asarray(blocks.blocks[0]), axes_DK)
-        remarks.append(Message(Word.TEACHER_PROJECTED, wide=teacher.dimension, narrow=student.dimension, share=100 * share))
+        remarks.append(Message(TrainingWord.TEACHER_PROJECTED, wide=teacher.dimension, narrow=student.dimension, share=100 * share))
     target = Target(axes_DK, is_unit(student))
     return TeacherTargets(blocks, {text: place for place, text in enumerate(unique)}, target, tuple(remarks))
 

@@ -17,7 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from munjang.errors import InputError
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message
 from munjang.train.settings import read_settings
 
 LabelKind: TypeAlias = Literal["class", "score", "binary", "margins", "vectors"]
@@ -35,7 +36,7 @@ class Objective(nn.Module):
     name: str
     settings_type: type = NoSettings
     """The dataclass that a recipe's settings are read into."""
-    word: Word
+    word: TrainingWord
     """The line of reports that describes it; the settings are its values."""
     columns_needed: int | str
     """Exactly this many columns, or "2+" for two and more."""

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from munjang.errors import InputError, UsageError
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message
 from munjang.train.objectives.base import LabelKind
 
 
@@ -41,7 +42,7 @@ def choose_objective(shape: DataShape) -> ObjectiveChoice:
     """
     refuse_one_label(shape)
     if shape.label_kind == "vectors":
-        return ObjectiveChoice("distillation", Message(Word.CHOSEN_DISTILLATION))
+        return ObjectiveChoice("distillation", Message(TrainingWord.CHOSEN_DISTILLATION))
     if shape.columns < 2:
         raise UsageError(
             "the data has one text column, and an objective compares two\n  add a second column, or use munjang adapt for plain text"
@@ -49,9 +50,9 @@ def choose_objective(shape: DataShape) -> ObjectiveChoice:
     if shape.columns == 2:
         return _choose_for_pairs(shape)
     if shape.label_kind is None:
-        return ObjectiveChoice("in_batch", Message(Word.CHOSEN_IN_BATCH_NEGATIVES))
+        return ObjectiveChoice("in_batch", Message(TrainingWord.CHOSEN_IN_BATCH_NEGATIVES))
     if shape.label_kind == "margins":
-        return ObjectiveChoice("margin_mse", Message(Word.CHOSEN_MARGINS))
+        return ObjectiveChoice("margin_mse", Message(TrainingWord.CHOSEN_MARGINS))
     raise UsageError(
         f"found {shape.columns} text columns with a label of kind {shape.label_kind!r}, which no objective takes\n  name the columns to use"
     )
@@ -59,14 +60,16 @@ def choose_objective(shape: DataShape) -> ObjectiveChoice:
 
 def _choose_for_pairs(shape: DataShape) -> ObjectiveChoice:
     if shape.label_kind == "class":
-        return ObjectiveChoice("classification", Message(Word.CHOSEN_CLASSES, classes=shape.classes or Message(Word.SEVERAL)))
+        return ObjectiveChoice(
+            "classification", Message(TrainingWord.CHOSEN_CLASSES, classes=shape.classes or Message(TrainingWord.SEVERAL))
+        )
     if shape.label_kind == "score":
-        return ObjectiveChoice("cosent", Message(Word.CHOSEN_SCORES))
+        return ObjectiveChoice("cosent", Message(TrainingWord.CHOSEN_SCORES))
     if shape.label_kind == "binary":
-        return ObjectiveChoice("online_contrastive", Message(Word.CHOSEN_BINARY))
+        return ObjectiveChoice("online_contrastive", Message(TrainingWord.CHOSEN_BINARY))
     if shape.label_kind == "margins":
         raise UsageError("a teacher's margins need three text columns (query, positive, negative), the data has two")
-    return ObjectiveChoice("in_batch", Message(Word.CHOSEN_PAIRS))
+    return ObjectiveChoice("in_batch", Message(TrainingWord.CHOSEN_PAIRS))
 
 
 def refuse_one_label(shape: DataShape) -> None:
@@ -89,13 +92,15 @@ def choose_score_loss(shape: DataShape) -> ObjectiveChoice:
     if shape.columns < 2:
         raise UsageError("the data has one text column, and a cross-encoder scores pairs\n  add a second column")
     if shape.label_kind == "margins":
-        return ObjectiveChoice("margin_mse", Message(Word.CHOSEN_LIST_MARGINS))
+        return ObjectiveChoice("margin_mse", Message(TrainingWord.CHOSEN_LIST_MARGINS))
     if shape.columns > 2:
-        return ObjectiveChoice("multiple_negatives", Message(Word.CHOSEN_LISTS))
+        return ObjectiveChoice("multiple_negatives", Message(TrainingWord.CHOSEN_LISTS))
     if shape.label_kind == "class":
-        return ObjectiveChoice("cross_entropy", Message(Word.CHOSEN_PAIR_CLASSES, classes=shape.classes or Message(Word.SEVERAL)))
+        return ObjectiveChoice(
+            "cross_entropy", Message(TrainingWord.CHOSEN_PAIR_CLASSES, classes=shape.classes or Message(TrainingWord.SEVERAL))
+        )
     if shape.label_kind == "score":
-        return ObjectiveChoice("mse", Message(Word.CHOSEN_PAIR_SCORES))
+        return ObjectiveChoice("mse", Message(TrainingWord.CHOSEN_PAIR_SCORES))
     if shape.label_kind == "binary":
-        return ObjectiveChoice("bce", Message(Word.CHOSEN_PAIR_BINARY))
-    return ObjectiveChoice("multiple_negatives", Message(Word.CHOSEN_PAIR_MATCHES))
+        return ObjectiveChoice("bce", Message(TrainingWord.CHOSEN_PAIR_BINARY))
+    return ObjectiveChoice("multiple_negatives", Message(TrainingWord.CHOSEN_PAIR_MATCHES))

@@ -16,7 +16,8 @@ from torch import Tensor, nn
 
 from munjang.engine.pair_head import PARTS, Part
 from munjang.errors import UsageError
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message
 from munjang.train.objectives.base import Objective, refuse_labels_outside
 from munjang.train.settings import read_settings, refuse_unless
 
@@ -73,4 +74,4 @@ class Classification(Objective):
 
     def describe(self) -> str:
         """Say which parts the classifier sees and how many classes there are."""
-        return Message(Word.OBJECTIVE_CLASSIFICATION, parts=", ".join(self.parts), classes=self.num_labels)
+        return Message(TrainingWord.OBJECTIVE_CLASSIFICATION, parts=", ".join(self.parts), classes=self.num_labels)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch.nn.functional as F
 from torch import Tensor
 
-from munjang.report.words import Word
+from munjang.report.training_words import TrainingWord
 from munjang.train.objectives.base import Distance, Objective, distance, refuse_labels_outside
 from munjang.train.settings import refuse_unless
 
@@ -34,7 +34,7 @@ class Contrastive(Objective):
     """Half the squared distance of matches, half the squared lack of margin of others, averaged."""
 
     name = "contrastive"
-    word = Word.OBJECTIVE_CONTRASTIVE
+    word = TrainingWord.OBJECTIVE_CONTRASTIVE
     settings_type = ContrastiveSettings
     settings: ContrastiveSettings
     columns_needed = 2
@@ -51,7 +51,7 @@ class OnlineContrastive(Objective):
     """The contrastive sum over the batch's hard pairs."""
 
     name = "online_contrastive"
-    word = Word.OBJECTIVE_ONLINE_CONTRASTIVE
+    word = TrainingWord.OBJECTIVE_ONLINE_CONTRASTIVE
     settings_type = ContrastiveSettings
     settings: ContrastiveSettings
     columns_needed = 2
@@ -90,7 +90,7 @@ class TripletObjective(Objective):
     """The negative must be farther from the anchor than the positive, by the margin."""
 
     name = "triplet"
-    word = Word.OBJECTIVE_TRIPLET
+    word = TrainingWord.OBJECTIVE_TRIPLET
     settings_type = TripletSettings
     settings: TripletSettings
     columns_needed = 3

@@ -13,7 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message
 from munjang.train.objectives.base import Objective, Similarity, all_pairs
 from munjang.train.settings import refuse_unless
 
@@ -68,5 +69,5 @@ class InBatch(Objective):
 
     def describe(self) -> str:
         """Say similarity, scale and direction."""
-        word = Word.OBJECTIVE_IN_BATCH_BOTH if self.settings.symmetric else Word.OBJECTIVE_IN_BATCH
+        word = TrainingWord.OBJECTIVE_IN_BATCH_BOTH if self.settings.symmetric else TrainingWord.OBJECTIVE_IN_BATCH
         return Message(word, similarity=self.settings.similarity, factor=self.settings.factor)

@@ -16,7 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from munjang.errors import InputError, UsageError, quote
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message
 from munjang.train.card import LOSSES
 from munjang.train.objectives.base import Objective
 from munjang.train.objectives.classification import Classification
@@ -104,7 +105,7 @@ class Matryoshka(Objective):
         steps = ", ".join(f"{dim}×{weight:g}" for dim, weight in zip(self.dims, self.weights, strict=True))
         inner = self.inners[0]
         assert isinstance(inner, Objective)
-        word = Word.OBJECTIVE_MATRYOSHKA if self.dimension in self.dims else Word.OBJECTIVE_MATRYOSHKA_CUT
+        word = TrainingWord.OBJECTIVE_MATRYOSHKA if self.dimension in self.dims else TrainingWord.OBJECTIVE_MATRYOSHKA_CUT
         return Message(word, steps=steps, dimension=self.dimension, inner=inner.describe())
 
 

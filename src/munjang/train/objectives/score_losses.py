@@ -19,7 +19,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from munjang.errors import InputError
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message
 from munjang.train.objectives.base import Objective, to_float32
 from munjang.train.objectives.teacher import margin_mse
 from munjang.train.settings import refuse_unless
@@ -262,14 +263,14 @@ def _check_lists(name: str, logits: Tensor, labels: Tensor | None, mask: Tensor 
 
 
 _DESCRIBED = {
-    "mse": Word.LOSS_MSE,
-    "bce": Word.LOSS_BCE,
-    "cross_entropy": Word.LOSS_CROSS_ENTROPY,
-    "margin_mse": Word.LOSS_MARGIN_MSE,
-    "multiple_negatives": Word.LOSS_MULTIPLE_NEGATIVES,
-    "listnet": Word.LOSS_LISTNET,
-    "lambdaloss": Word.LOSS_LAMBDALOSS,
-    "ranknet": Word.LOSS_RANKNET,
+    "mse": TrainingWord.LOSS_MSE,
+    "bce": TrainingWord.LOSS_BCE,
+    "cross_entropy": TrainingWord.LOSS_CROSS_ENTROPY,
+    "margin_mse": TrainingWord.LOSS_MARGIN_MSE,
+    "multiple_negatives": TrainingWord.LOSS_MULTIPLE_NEGATIVES,
+    "listnet": TrainingWord.LOSS_LISTNET,
+    "lambdaloss": TrainingWord.LOSS_LAMBDALOSS,
+    "ranknet": TrainingWord.LOSS_RANKNET,
 }
 
 

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from munjang.report.words import Word
+from munjang.report.training_words import TrainingWord
 from munjang.train.objectives.base import Objective, cosine, refuse_labels_outside
 from munjang.train.settings import refuse_unless
 
@@ -25,7 +25,7 @@ class Regression(Objective):
     """Mean squared error of the cosine."""
 
     name = "regression"
-    word = Word.OBJECTIVE_REGRESSION
+    word = TrainingWord.OBJECTIVE_REGRESSION
     columns_needed = 2
     label_kind = "score"
 
@@ -50,7 +50,7 @@ class Cosent(Objective):
     """Puts the cosines of a batch into the order of its scores."""
 
     name = "cosent"
-    word = Word.OBJECTIVE_COSENT
+    word = TrainingWord.OBJECTIVE_COSENT
     settings_type = CosentSettings
     settings: CosentSettings
     columns_needed = 2
@@ -84,7 +84,7 @@ class Angle(Objective):
     """Puts the angle similarities of a batch into the order of its scores."""
 
     name = "angle"
-    word = Word.OBJECTIVE_ANGLE
+    word = TrainingWord.OBJECTIVE_ANGLE
     settings_type = AngleSettings
     settings: AngleSettings
     columns_needed = 2

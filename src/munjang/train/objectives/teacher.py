@@ -21,7 +21,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from munjang.errors import InputError
-from munjang.report.words import Message, Word
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message
 from munjang.train.objectives.base import Objective, Similarity, distance, similarity
 
 
@@ -58,7 +59,7 @@ class Distillation(Objective):
 
     def describe(self) -> str:
         """Say what is compared with the teacher."""
-        words = {"squared": Word.OBJECTIVE_SQUARED, "mse": Word.OBJECTIVE_MSE, "cosine": Word.OBJECTIVE_COSINE}
+        words = {"squared": TrainingWord.OBJECTIVE_SQUARED, "mse": TrainingWord.OBJECTIVE_MSE, "cosine": TrainingWord.OBJECTIVE_COSINE}
         return Message(words[self.settings.compare])
 
 
@@ -73,7 +74,7 @@ class MarginMse(Objective):
     """A cross-encoder teaches a bi-encoder how much better the positive is."""
 
     name = "margin_mse"
-    word = Word.OBJECTIVE_MARGIN_MSE
+    word = TrainingWord.OBJECTIVE_MARGIN_MSE
     settings_type = MarginMseSettings
     settings: MarginMseSettings
     columns_needed = "3+"
