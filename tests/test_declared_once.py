@@ -20,6 +20,7 @@ from munjang.analyze.pairs import mine
 from munjang.analyze.topics.fitting import fit_topics
 from munjang.errors import UsageError
 from munjang.library.library import Library
+from munjang.models.score_pairs import score_pairs
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.options import REQUIRED, Declared, Option, check_options, declared_options
 
@@ -30,6 +31,7 @@ VERBS: dict[str, tuple[tuple[Callable[..., Any], ...], str | None]] = {
     "map": ((cluster, find_cluster_phrases, lay_out), "/api/map"),
     "match": ((match,), None),
     "pairs": ((mine,), "/api/pairs"),
+    "score": ((score_pairs,), "/api/score"),
     "search": ((Library.search,), "/api/libraries/{name}/search"),
     "topics fit": ((fit_topics,), "/api/topics"),
 }
