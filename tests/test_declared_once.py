@@ -42,6 +42,7 @@ from munjang.library.library import Library
 from munjang.models.compress.vocabulary import PruneOptions
 from munjang.models.cross_encoder import CrossEncoder
 from munjang.models.prompted_encoder import PromptedEncoder
+from munjang.models.score_pairs import score_pairs
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.options import REQUIRED, Declared, Option, check_options, declared_options
 from munjang.serve.settings import ServerSettings
@@ -81,6 +82,8 @@ VERBS: dict[str, tuple[tuple[Callable[..., Any], ...], str | None]] = {
     "morphs": ((analyse,), None),
     "pairs": ((mine_pairs,), "/api/pairs"),
     "rerank": ((CrossEncoder.rank, CrossEncoder.load), None),
+    "pairs": ((mine,), "/api/pairs"),
+    "score": ((score_pairs,), "/api/score"),
     "search": ((Library.search,), "/api/libraries/{name}/search"),
     "serve": ((ServerSettings,), None),
     "topics find": ((find_topics,), None),

@@ -105,6 +105,11 @@ def test_calibrate_says_what_a_score_means(munjang: Munjang, models: dict[str, P
     best = max(sklearn.f1_score(gold, [int(s >= at) for s in model.predict(pairs)]) for at in model.predict(pairs))
     assert sklearn.f1_score(gold, called) == pytest.approx(best)
     assert json.loads(target.read_text(encoding="utf-8"))["fingerprint"] == model.fingerprint
+    scored = munjang("score", file, "--model", models[name], "--calibration", target, "--json").json
+    assert [row["probability"] for row in scored] == pytest.approx(curve.probability(model.predict(pairs)).tolist(), abs=2e-5)
+    other = munjang("score", file, "--model", models["three"], "--calibration", target)
+    assert (other.code, "measured with" in other.err) == (2, True)
+    assert munjang("score", file, "--model", models[name], "--calibration", target, "--score", "logits").code == 2
 
 
 def test_models_of_different_kinds_are_compared_on_pairs(munjang: Munjang, models: dict[str, Path], tmp_path: Path) -> None:

@@ -10,7 +10,16 @@ from munjang.text import readers
 from website.reference.markdown import code, documented, fenced, table
 
 WRITERS = (
-    ("Model folders", ("munjang.engine.folder", "munjang.engine.write_folder", "munjang.engine.cross", "munjang.models.export")),
+    (
+        "Model folders",
+        (
+            "munjang.engine.folder",
+            "munjang.engine.write_folder",
+            "munjang.engine.cross",
+            "munjang.engine.pair_head",
+            "munjang.models.export",
+        ),
+    ),
     ("Files of vectors", ("munjang.cli.vector_files",)),
     ("The folder of a bulk job", ("munjang.bulk.manifest", "munjang.bulk.shard_files")),
     ("Saved topics", ("munjang.analyze.topics.saving",)),

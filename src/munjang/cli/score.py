@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from munjang.cli.data_options import ColumnOption, FileArgument, LayoutOption, SkipBadOption, SplitOption, located, read_options
 from munjang.cli.options import Chosen, ComputeOption, JsonOption, ModelOption, OutputOption, Takes, chosen_pooling, examples, new_app
 from munjang.cli.row_files import check_rows_output, free_names, stream_rows
 from munjang.cli.show import emit, note, one_line, print_facts, print_table
-from munjang.errors import InputError
+from munjang.errors import InputError, UsageError
 from munjang.models.score_pairs import BLOCK, score_pairs
 from munjang.types import DEFAULT_COMPUTE
 from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.data.pair_file import PairFile, PairRow
+    from munjang.evaluate.calibrate import Calibration
     from munjang.models.pair_scores import PairScores
     from munjang.models.score_pairs import PairModel
 
@@ -46,6 +50,12 @@ def score(
     *,
     model: ModelOption = None,
     options: Annotated[Chosen, Takes(score_pairs)],
+    calibration: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A file from `munjang calibrate -o` for this model: add the probability that both mean the same."
+        ),
+    ] = None,
     output: OutputOption = None,
     layout: LayoutOption = None,
     column: ColumnOption = None,
@@ -69,7 +79,7 @@ def score(
         _tell(pairs)
         scorer = load_pair_model(model, compute=compute, pooling=chosen_pooling())
         _point_at_classifier(scorer)
-        run = ScoreRun(pairs, scorer, options)
+        run = ScoreRun(pairs, scorer, options, None if calibration is None else ScoreCurve.load(scorer, calibration, options))
         if output is not None:
             names = free_names(run.columns, pairs.columns)
             _tell_renamed(names)
@@ -85,6 +95,29 @@ def score(
         print_facts(run.facts() + ([] if output is None else [("written to", str(output))]))
 
 
+@dataclass(frozen=True)
+class ScoreCurve:
+    """A curve from score to the probability that two texts mean the same, and the label whose score it reads."""
+
+    curve: Calibration
+    label: str | None
+
+    @classmethod
+    def load(cls, model: PairModel, file: Path, options: Chosen) -> ScoreCurve:
+        """Read the curve, which must be of this model and of scores as they are by default."""
+        from munjang.cli.calibrations import load_calibration_of
+
+        if options["score"] is not None:
+            raise UsageError("--calibration reads scores as munjang calibrate does, so it does not go with --score")
+        return cls(*load_calibration_of(model, file))
+
+    def add_to(self, said: Iterable[dict[str, Any]], found: PairScores) -> Iterator[dict[str, Any]]:
+        """Yield what is said of each pair with its probability."""
+        scores = found.scores if self.label is None else found.scores[:, found.labels.index(self.label)]
+        for each, probability in zip(said, self.curve.probability(scores).tolist(), strict=True):
+            yield {**each, "probability": round(probability, DIGITS)}
+
+
 @dataclass
 class ScoreRun:
     """The pairs of a file with their scores, one after the other, and what became known of them on the way."""
@@ -92,6 +125,7 @@ class ScoreRun:
     pairs: PairFile
     model: PairModel
     options: Chosen
+    score_curve: ScoreCurve | None = None
     labels: tuple[str, ...] = ()
     seen: int = 0
     cut: int = 0
@@ -106,7 +140,8 @@ class ScoreRun:
     @property
     def columns(self) -> list[str]:
         """The names of what is said of each pair."""
-        return ["label", "score", *(f"score_{label}" for label in self.labels)] if self.labels else ["score"]
+        scores = ["label", "score", *(f"score_{label}" for label in self.labels)] if self.labels else ["score"]
+        return [*scores, *([] if self.score_curve is None else ["probability"])]
 
     def __iter__(self) -> Iterator[tuple[PairRow, dict[str, Any]]]:
         from munjang.models.progress import progress_bar
@@ -118,7 +153,8 @@ class ScoreRun:
                 found = score_block([(row.a, row.b) for row in rows], self.model, **self.options)
                 _refuse_not_finite(rows, found)
                 self._count(found)
-                yield from zip(rows, self._say(found), strict=True)
+                said = self._say(found) if self.score_curve is None else self.score_curve.add_to(self._say(found), found)
+                yield from zip(rows, said, strict=True)
                 advance(len(rows))
 
     def _count(self, found: PairScores) -> None:
@@ -130,7 +166,7 @@ class ScoreRun:
             self.total += float(found.scores.sum(dtype="float64"))
 
     def _say(self, found: PairScores) -> Iterator[dict[str, Any]]:
-        names = self.columns
+        names = self.columns[: len(self.labels) + 2]
         if not self.labels:
             return ({"score": round(value, DIGITS)} for value in found.scores.tolist())
         rows = zip(found.predicted, found.scores.tolist(), strict=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -27,12 +26,11 @@ from munjang.cli.options import (
 )
 from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts
-from munjang.errors import InputError, UsageError, quote
+from munjang.errors import InputError, UsageError
 from munjang.models.expected_similarity import SCALE, describe_expected, expect_similarity
 from munjang.report.words import Word, say
 
 if TYPE_CHECKING:
-    from munjang.evaluate.calibrate import Calibration
     from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.types import Floats, Metric
 from munjang.types import DEFAULT_COMPUTE, DEFAULT_ENCODING, Format
@@ -115,11 +113,12 @@ def sentence(argument: str) -> str:
 
 
 def _pair(encoder: SentenceEncoder, a: str, b: str, *, metric: Metric | None, calibration: Path | None, as_json: bool) -> None:
+    from munjang.cli.calibrations import load_calibration_of
     from munjang.vectors.similarity import similarity
 
     if a == b == "-":
         raise UsageError('"-" can stand for one of the two sentences, not for both')
-    curve = None if calibration is None else _calibration_of(encoder, calibration)
+    curve = None if calibration is None else load_calibration_of(encoder, calibration)[0]
     a, b = sentence(a), sentence(b)
     u, v = encoder.encode([a, b])
     used = metric or encoder.folder.similarity
@@ -138,20 +137,6 @@ def _pair(encoder: SentenceEncoder, a: str, b: str, *, metric: Metric | None, ca
         emit({"score": score, **meaning})
     else:
         print(f"{score:.{2 if used == 'cosine' else 4}f}" + (f" ({words})" if words else ""))
-
-
-def _calibration_of(encoder: SentenceEncoder, file: Path) -> Calibration:
-    """Return the user's own curve, unless it was measured with another model."""
-    from munjang.evaluate.calibrate import load_calibration
-
-    curve = load_calibration(file)
-    made_with = json.loads(file.read_text(encoding="utf-8"))
-    if made_with.get("fingerprint", encoder.fingerprint) != encoder.fingerprint:
-        raise UsageError(
-            f"{file.name}: measured with {quote(str(made_with.get('model')))}, and this is {encoder.name} in {encoder.compute}\n"
-            "  give that model with --model and --compute, or run munjang calibrate with this one"
-        )
-    return curve
 
 
 def _matrix(

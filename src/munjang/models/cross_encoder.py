@@ -186,9 +186,14 @@ class CrossEncoder:
         ranked += [RankedText(number, float("nan"), texts[number]) for number in range(len(scores), len(texts))]
         return Ranking(ranked[:k], len(scores), cut)
 
-    def for_label(self, label: str, /, *, score: ScoreKind = "softmax") -> LabelScorer:
+    @property
+    def label_score(self) -> ScoreKind:
+        """What scores of labels are where nobody says: several logits without an activation mean classes that exclude each other."""
+        return "softmax" if len(self.labels) > 1 and self.engine.head.activation == "identity" else "model"
+
+    def for_label(self, label: str, /, *, score: ScoreKind | None = None) -> LabelScorer:
         """Return this model as a Scorer of one of its labels, such as "entailment"; its score is the label's probability."""
-        return make_label_scorer(self, label, score=score)
+        return make_label_scorer(self, label, score=score or self.label_score)
 
     def save(self, path: str | Path) -> None:
         """Write a folder that Munjang and sentence-transformers' CrossEncoder load with equal scores."""

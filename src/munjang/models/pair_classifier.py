@@ -115,9 +115,9 @@ class PairClassifier:
                 advance(len(block))
         return PairScores(activate_logits(logits_NK, activation), cut, self.labels)
 
-    def for_label(self, label: str, /, *, score: ScoreKind = "softmax") -> LabelScorer:
+    def for_label(self, label: str, /, *, score: ScoreKind | None = None) -> LabelScorer:
         """Return this model as a Scorer of one of its labels, such as "entailment"; its score is the label's probability."""
-        return make_label_scorer(self, label, score=score)
+        return make_label_scorer(self, label, score=score or "softmax")
 
 
 def encode_pairs(

@@ -89,7 +89,7 @@ class LabelScorer:
 
     model: PairLabeller
     label: str
-    score: ScoreKind = "softmax"
+    score: ScoreKind
 
     @property
     def fingerprint(self) -> str:
@@ -103,7 +103,7 @@ class LabelScorer:
         return column
 
 
-def make_label_scorer(model: PairLabeller, label: str, *, score: ScoreKind = "softmax") -> LabelScorer:
+def make_label_scorer(model: PairLabeller, label: str, *, score: ScoreKind) -> LabelScorer:
     """Return a model as the Scorer of one of its labels; an unknown label, and a model with one score, are refused."""
     if len(model.labels) < 2:
         raise UsageError("the model gives one score per pair and no labels, so there is none to choose\n  use the model itself")

@@ -87,9 +87,7 @@ def score_block(pairs: Sequence[tuple[str, str]], model: PairModel, *, score: Sc
     if isinstance(model, PairClassifier):
         return model.predict_with_report(pairs, score=score or "softmax")
     if isinstance(model, CrossEncoder):
-        # several logits without an activation mean classes that exclude each other
-        plain = len(model.labels) > 1 and model.engine.head.activation == "identity"
-        return model.predict_with_report(pairs, score=score or ("softmax" if plain else "model"))
+        return model.predict_with_report(pairs, score=score or model.label_score)
     if score is not None:
         raise UsageError(
             f"score is {quote(score)}, and a sentence encoder gives cosines\n  leave it out, or give a cross-encoder or a pair classifier"
