@@ -76,6 +76,8 @@ class Tiny:
     activation: str = "gelu"
     settings: str = "{}"
     """More keys of config_sentence_transformers.json, as JSON."""
+    config: str = "{}"
+    """More keys of config.json, as JSON."""
 
 
 @contextmanager
@@ -129,7 +131,20 @@ def make_config(tiny: Tiny, vocabulary: int) -> Any:
     if tiny.family == "distilbert":
         sizes = {"vocab_size": vocabulary, "dim": WIDTH, "hidden_dim": 48, "n_layers": 2, "n_heads": 4, "initializer_range": 0.3}
         return t.DistilBertConfig(**sizes, max_position_embeddings=tiny.positions, activation=tiny.activation)
+    without_types = {name: value for name, value in shared.items() if name != "hidden_act"}
+    more = json.loads(tiny.config)
     return {
+        "modernbert": lambda: t.ModernBertConfig(
+            **without_types,
+            hidden_activation=tiny.activation,
+            local_attention=8,
+            global_attn_every_n_layers=2,
+            pad_token_id=0,
+            bos_token_id=1,
+            eos_token_id=2,
+            cls_token_id=1,
+            sep_token_id=2,
+        ),
         "bert": lambda: t.BertConfig(**shared),
         "electra": lambda: t.ElectraConfig(**shared, embedding_size=20),
         "roberta": lambda: t.RobertaConfig(**shifted, type_vocab_size=1, layer_norm_eps=1e-5),
@@ -276,11 +291,12 @@ def authority() -> Callable[..., np.ndarray]:
     """Return a function (folder, texts) → the vectors of sentence-transformers, computed in float32."""
     pytest.importorskip("sentence_transformers", reason="the authority sentence-transformers is not installed")
 
-    def encode(folder: Path | str, texts: Sequence[str], **options: Any) -> np.ndarray:
+    def encode(folder: Path | str, texts: Sequence[str], *, as_list: bool = False, **options: Any) -> Any:
         with quiet():
             import sentence_transformers as st
 
             model = st.SentenceTransformer(str(folder), device="cpu", local_files_only=True, model_kwargs={"dtype": "float32"})
-            return np.asarray(model.encode(list(texts), show_progress_bar=False, **options))
+            vectors = model.encode(list(texts), show_progress_bar=False, **options)
+            return [rows.numpy() for rows in vectors] if as_list else np.asarray(vectors)
 
     return encode
