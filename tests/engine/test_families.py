@@ -1,4 +1,4 @@
-"""The newer families: vectors and scores equal the authority's for texts of 1 to 2,000 tokens, in float32 and nearly in int8, in any batch."""
+"""The newer families: vectors and scores equal the authority's for 1 to 2,000 tokens, in float32 and nearly in int8, in any batch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.conftest import TEXTS, WORDS, Dense, Tiny, make_config, quiet, randomise, write_tokenizer
+from tests.conftest import TEXTS, WORDS, Tiny, make_config, quiet, randomise, write_tokenizer
 from tests.hostile.conftest import edit, rewrite, tensors_of
 
 from munjang import CrossEncoder

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from munjang.engine.attention_shape import AttentionShape, read_attention_shapes
+from munjang.engine.deberta import Convolution, RelativePositions, compute_tables, read_convolution, read_relative_positions
+from munjang.engine.disentangled import RelativeTables
 from munjang.engine.families import FAMILIES, OTHER_NAMES, FamilyNames
 from munjang.engine.modules import Activation, TransformerModule
-from munjang.engine.rotary import Rotary
 from munjang.engine.tensor_reader import Linear, Norm, TensorReader
 from munjang.engine.weights import Weights, find_weights
 from munjang.errors import FolderError, quote
-from munjang.types import Floats
+from munjang.types import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,8 @@ class EncoderLayer:
     query_norm: Norm | None = None
     key_norm: Norm | None = None
     """Norms of each head's queries and keys."""
-
-    @property
-    def rotary(self) -> Rotary | None:
-        """The rotary positions of queries and keys."""
-        return self.shape.rotary
+    relative: RelativeTables | None = None
+    """DeBERTa's tables of relative positions."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +83,13 @@ class Backbone:
     """Positions that one text can have."""
     relative_bias: Floats | None
     """MPNet: (buckets, heads)."""
+    word_scale: float = 1.0
+    """What the words' embeddings are multiplied by."""
+    norms_projection: bool = False
+    """Whether the embeddings are normed behind the projection, and not before it."""
+    convolution: Convolution | None = None
+    buckets: Ints | None = None
+    """DeBERTa: the row of the relative tables for every distance, from −(max_tokens − 1) on."""
 
     @property
     def dimension(self) -> int:
@@ -109,8 +114,9 @@ def _find_names(module: TransformerModule, weights: Weights, family: str) -> Fam
     """Return the set of names under which this model was saved."""
     sets = (FAMILIES[family], *OTHER_NAMES.get(family, ()))
     for names in sets:
-        first = names.layer.format(0) + names.attention_out + ".weight"
-        if any(prefix + names.words in weights and prefix + first in weights for prefix in names.prefixes):
+        first = names.layer.format(0) + names.inner + names.attention_out + ".weight"
+        named = any(prefix + names.words in weights and prefix + first in weights for prefix in names.prefixes)
+        if named and names.layers_key in module.config:
             return names
     if not any(prefix + names.words in weights for names in sets for prefix in names.prefixes):
         raise FolderError(f"{module.folder}: the weights hold no word embeddings of a {family} encoder")
@@ -120,31 +126,43 @@ def _find_names(module: TransformerModule, weights: Weights, family: str) -> Fam
 class _BackboneReader(TensorReader):
     """Puts the tensors of one family together."""
 
+    relative: RelativePositions | None = None
+
     def read(self) -> Backbone:
         names = self.names
         words = self.table(names.words)
-        positions = self.table(names.positions, words.shape[1]) if names.positions else None
-        types = self.table(names.types, words.shape[1]) if names.types else None
-        projection = self.linear(names.projection) if names.projection and self.has(names.projection + ".weight") else None
+        deberta = self.family == "deberta-v2"
+        has_positions = bool(names.positions) and not (deberta and not self.flag("position_biased_input", default=True))
+        has_types = bool(names.types) and not (names.types_key and not self.whole(names.types_key, default=names.type_count))
+        positions = self.table(names.positions, words.shape[1]) if has_positions else None
+        types = self.table(names.types, words.shape[1]) if has_types else None
+        has_projection = bool(names.projection) and self.has(names.projection + ".weight")
+        projection = self.linear(names.projection, bias=names.projection_bias) if has_projection else None
         width = projection.w.shape[1] if projection else words.shape[1]
         self.refuse_decoder()
         heads, count = self.whole(names.heads_key), self.whole(names.layers_key)
         shapes = read_attention_shapes(self, heads=heads, layers=count, width=width)
         first_position = self.whole("pad_token_id", default=1) + 1 if names.offset_by_padding else 0
+        longest = self.size(names.positions_key) if positions is None else len(positions) - first_position
+        self.relative = read_relative_positions(self, width=width, longest=longest) if deberta else None
         backbone = Backbone(
             family=self.family,
             words_VE=words,
             positions_PE=positions,
             types_E=types,
-            embedding_norm=self.norm(names.embedding_norm, words.shape[1]) if names.embedding_norm else None,
+            embedding_norm=self.norm(names.embedding_norm, width if deberta else words.shape[1]) if names.embedding_norm else None,
             projection=projection,
-            layers=tuple(self.layer(number, width, shape) for number, shape in enumerate(shapes)),
+            layers=self.all_layers(width, shapes),
             final_norm=self.norm(names.final_norm, width) if names.final_norm else None,
             heads=heads,
             activation=self.activation(names.activation_key),
             first_position=first_position,
-            max_tokens=self.size(names.positions_key) if positions is None else len(positions) - first_position,
+            max_tokens=longest,
             relative_bias=self.table("encoder.relative_attention_bias.weight") if self.family == "mpnet" else None,
+            word_scale=float(np.float32(width**0.5)) if self.family == "gemma3_text" else 1.0,
+            norms_projection=deberta,
+            convolution=read_convolution(self, width) if deberta else None,
+            buckets=self.relative.buckets if self.relative else None,
         )
         self.check(backbone)
         return backbone
@@ -156,8 +174,18 @@ class _BackboneReader(TensorReader):
         if backbone.max_tokens < 1 and backbone.positions_PE is not None:
             raise FolderError(f"{self.where}: {backbone.positions_PE.shape[0]} positions leave no room for a text")
 
-    def layer(self, number: int, width: int, shape: AttentionShape) -> EncoderLayer:
-        names, at = self.names, self.names.layer.format(number)
+    def all_layers(self, width: int, shapes: list[AttentionShape]) -> tuple[EncoderLayer, ...]:
+        if self.family != "albert":
+            return tuple(self.layer(number, self.names.layer.format(number), width, shape) for number, shape in enumerate(shapes))
+        groups, inner = self.size("num_hidden_groups", default=1), self.size("inner_group_num", default=1)
+        if groups > len(shapes):
+            raise FolderError(f"{self.config_file}: {groups} groups of layers for {len(shapes)} layers")
+        at = [[self.names.layer.format(group) + f"albert_layers.{place}." for place in range(inner)] for group in range(groups)]
+        held = [[self.layer(group, name, width, shapes[0]) for name in names] for group, names in enumerate(at)]
+        return tuple(layer for number in range(len(shapes)) for layer in held[number * groups // len(shapes)])
+
+    def layer(self, number: int, at: str, width: int, shape: AttentionShape) -> EncoderLayer:
+        names = self.names
         query, key, value = self.attention_inputs(at, shape)
         up, gate = self.feed_forward_inputs(at)
         layer = EncoderLayer(
@@ -172,6 +200,7 @@ class _BackboneReader(TensorReader):
             shape=shape,
             query_norm=self.norm(at + names.query_norm, shape.size) if names.query_norm else None,
             key_norm=self.norm(at + names.key_norm, shape.size) if names.key_norm else None,
+            relative=compute_tables(self, at, self.relative, query=query, key=key, scale=shape.scale) if self.relative else None,
         )
         inner = layer.up.w.shape[1]
         expected = {"query": (width, shape.width), "key": (width, shape.key_width), "value": (width, shape.key_width)}
@@ -216,7 +245,7 @@ class _BackboneReader(TensorReader):
 
     def refuse_decoder(self) -> None:
         kind = self.config.get("position_embedding_type", "absolute")
-        if kind not in (None, "absolute"):
+        if kind not in (None, "absolute") and not self.names.theta:
             raise FolderError(f"{self.config_file}: position_embedding_type {quote(str(kind))} does not run on the fast engine")
         if self.config.get("is_decoder") or self.config.get("add_cross_attention"):
             raise FolderError(f"{self.config_file}: a decoder, expected an encoder")

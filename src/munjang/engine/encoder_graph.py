@@ -10,11 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from munjang.engine.backbone import Backbone, PostNorms, find_type_row
+from munjang.engine.backbone import Backbone, EncoderLayer, PostNorms, find_type_row
+from munjang.engine.blocked_attention import ScoreBias
+from munjang.engine.deberta import Convolution
+from munjang.engine.disentangled import DisentangledBias
 from munjang.engine.layer_graph import GraphContext, LayerWriter, to_float64
 from munjang.engine.layout import TokenLayout
 from munjang.engine.linear import LinearWriter
-from munjang.engine.norm_graph import write_norm
+from munjang.engine.norm_graph import write_activation, write_norm
 from munjang.engine.onnxgraph import GraphBuilder
 from munjang.engine.rotary import RotaryWriter
 from munjang.errors import UsageError
@@ -63,12 +66,50 @@ def _write_post_norm(context: GraphContext, backbone: Backbone, types: str | Non
         assert isinstance(layer.norms, PostNorms)
         last = number + 1 == len(backbone.layers)
         following = np.zeros(1) if last else to_float64(backbone.layers[number + 1].attention_out.b)
-        step = LayerWriter(context, layer, f"layer{_find_first_use(backbone, number)}")
-        x = step.write_post_norm(x, layer.norms, shift=shift, following=following, number=number, first_only=first_only and last)
+        convolution = backbone.convolution if number == 0 else None
+        embedded = _remove_shift(pen, x, shift) if convolution else ""
+        step = LayerWriter(context, layer, f"layer{_find_first_use(backbone, number)}", bias=_relate(context, backbone, layer, number))
+        x = step.write_post_norm(
+            x,
+            layer.norms,
+            shift=shift,
+            following=np.zeros(1) if convolution else following,
+            number=number,
+            first_only=first_only and last and not convolution,
+        )
+        if convolution:
+            x = _convolve(context, convolution, embedded, x, following)
+            x = pen.add("Gather", [x, context.layout.first_rows()]) if first_only and last else x
         shift = following
         if keep_layers:
             kept.append(_remove_shift(pen, x, shift))
     return EncoderOutput(x, tuple(kept))
+
+
+def _relate(context: GraphContext, backbone: Backbone, layer: EncoderLayer, number: int) -> ScoreBias | None:
+    """Return the writer of the layer's relative terms, if it has any."""
+    if layer.relative is None or backbone.buckets is None:
+        return None
+    buckets = context.pen.array("buckets", backbone.buckets)
+    middle = len(backbone.buckets) // 2
+    return DisentangledBias(context.pen, layer.relative, heads=backbone.heads, buckets=buckets, middle=middle, name=f"layer{number}")
+
+
+def _convolve(context: GraphContext, convolution: Convolution, embedded: str, x: str, shift: Floats) -> str:
+    """Convolve the embeddings of each text, add the layer's output and norm the sum; return it + shift."""
+    pen, layout = context.pen, context.layout
+    mask_BS1 = pen.add("Unsqueeze", [layout.pool_mask, pen.constant([-1])])
+    grid_BSD = pen.add("Mul", [pen.add("Gather", [embedded, layout.slots]), mask_BS1])
+    inputs = [
+        pen.add("Transpose", [grid_BSD], perm=[0, 2, 1]),
+        pen.array("conv.weight", convolution.w_DGK),
+        pen.array("conv.bias", convolution.b),
+    ]
+    padding = convolution.w_DGK.shape[2] // 2
+    convolved = pen.add("Conv", inputs, pads=[padding, padding], group=convolution.groups)
+    flat = pen.add("Reshape", [pen.add("Transpose", [convolved], perm=[0, 2, 1]), pen.constant([-1, len(convolution.b)])])
+    rows = write_activation(pen, pen.add("Gather", [flat, layout.rows]), convolution.activation)
+    return write_norm(pen, pen.add("Add", [x, rows]), convolution.norm, "conv.norm", shift)
 
 
 def _write_pre_norm(context: GraphContext, backbone: Backbone, types: str | None, *, first_only: bool, keep_layers: bool) -> EncoderOutput:
@@ -89,6 +130,8 @@ def _embed(context: GraphContext, backbone: Backbone, shift: Floats, types: str 
     """Sum token, position and segment embeddings, normalise, and project where the family does."""
     pen, writer, layout = context.pen, context.writer, context.layout
     x = pen.add("Gather", [pen.array("words", backbone.words_VE), layout.ids])
+    if backbone.word_scale != 1:
+        x = pen.add("Mul", [x, pen.constant(backbone.word_scale, np.float32)])
     if backbone.positions_PE is not None:
         positions = backbone.positions_PE if types else backbone.positions_PE + find_type_row(backbone)
         x = pen.add("Add", [x, pen.add("Gather", [pen.array("positions_and_type", positions), layout.positions])])
@@ -97,6 +140,8 @@ def _embed(context: GraphContext, backbone: Backbone, shift: Floats, types: str 
     if types and backbone.types_E is not None:
         x = pen.add("Add", [x, pen.add("Gather", [pen.array("segments", backbone.types_E), types])])
     projection = backbone.projection
+    if projection is not None and backbone.norms_projection:
+        x, projection = writer.apply(writer.prepare(x), projection.w, "projection", bias=projection.bias), None
     if backbone.embedding_norm is not None:
         x = write_norm(pen, x, backbone.embedding_norm, "embedding_norm", np.zeros(1) if projection else shift)
     if projection is None:
@@ -111,7 +156,8 @@ def _find_first_use(backbone: Backbone, number: int) -> int:
 
 def _is_portable(backbone: Backbone) -> bool:
     layer = backbone.layers[0]
-    return isinstance(layer.norms, PostNorms) and all(layer.shape.sees_all and layer.shape.rotary is None for layer in backbone.layers)
+    plain = all(layer.shape.sees_all and layer.shape.rotary is None and layer.relative is None for layer in backbone.layers)
+    return plain and isinstance(layer.norms, PostNorms) and backbone.convolution is None
 
 
 def _remove_shift(pen: GraphBuilder, x: str, shift: Floats) -> str:

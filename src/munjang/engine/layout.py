@@ -94,6 +94,8 @@ class TokenLayout(Protocol):
     ids: str
     positions: str
     slots: str
+    rows: str
+    """The grid's place of each row; unknown where `portable`."""
     pool_mask: str
     portable: bool
     """Whether the graph must run elsewhere too, and not only in onnxruntime."""
@@ -115,6 +117,7 @@ class PackedLayout:
     """No padding rows; attention through onnxruntime's MultiHeadAttention."""
 
     portable = False
+    rows = "rows"
 
     def __init__(self, pen: GraphBuilder) -> None:
         self.pen = pen
@@ -219,6 +222,7 @@ class PaddedLayout:
     """The batch as it comes from any tokenizer, padded on the right; standard operators only."""
 
     portable = True
+    rows = ""
 
     def __init__(self, pen: GraphBuilder, *, first_position: int) -> None:
         self.pen = pen

@@ -22,6 +22,8 @@ HIDDEN_ACTIVATIONS: dict[str, Activation] = {
     "tanh": "tanh",
     "silu": "silu",
     "swish": "silu",
+    "swiglu": "silu",
+    "geglu": "gelu",
 }
 """`hidden_act` of a config.json."""
 
