@@ -57,7 +57,7 @@ def read_attention_shapes(reader: TensorReader, *, heads: int, layers: int, widt
         raise FolderError(f"{file}: {heads} heads do not divide a width of {width}")
     size = width // heads
     plain = AttentionShape(heads=heads, size=size, key_heads=heads, scale=size**-0.5)
-    if reader.family == "deberta-v2" and reader.flag("relative_attention"):
+    if reader.family == "deberta-v2":
         terms = 1 + len(read_terms(reader))
         return [replace(plain, scale=(size * terms) ** -0.5)] * layers
     readers = {"modernbert": _read_modernbert, "qwen3": _read_qwen, "gemma3_text": _read_gemma, "eurobert": _read_eurobert}

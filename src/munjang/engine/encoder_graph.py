@@ -18,7 +18,7 @@ from munjang.engine.layer_graph import GraphContext, LayerWriter, to_float64
 from munjang.engine.layout import TokenLayout
 from munjang.engine.linear import LinearWriter
 from munjang.engine.norm_graph import write_activation, write_norm
-from munjang.engine.onnxgraph import GraphBuilder
+from munjang.engine.onnxgraph import FLOAT, GraphBuilder
 from munjang.engine.rotary import RotaryWriter
 from munjang.errors import UsageError
 from munjang.types import Floats
@@ -98,7 +98,7 @@ def _relate(context: GraphContext, backbone: Backbone, layer: EncoderLayer, numb
 def _convolve(context: GraphContext, convolution: Convolution, embedded: str, x: str, shift: Floats) -> str:
     """Convolve the embeddings of each text, add the layer's output and norm the sum; return it + shift."""
     pen, layout = context.pen, context.layout
-    mask_BS1 = pen.add("Unsqueeze", [layout.pool_mask, pen.constant([-1])])
+    mask_BS1 = pen.add("Unsqueeze", [pen.add("Cast", [layout.mask], to=FLOAT), pen.constant([-1])])
     grid_BSD = pen.add("Mul", [pen.add("Gather", [embedded, layout.slots]), mask_BS1])
     inputs = [
         pen.add("Transpose", [grid_BSD], perm=[0, 2, 1]),

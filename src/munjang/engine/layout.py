@@ -95,7 +95,8 @@ class TokenLayout(Protocol):
     positions: str
     slots: str
     rows: str
-    """The grid's place of each row; unknown where `portable`."""
+    mask: str
+    """The grid's place of each row, and which places are real; unknown where `portable`."""
     pool_mask: str
     portable: bool
     """Whether the graph must run elsewhere too, and not only in onnxruntime."""
@@ -117,7 +118,7 @@ class PackedLayout:
     """No padding rows; attention through onnxruntime's MultiHeadAttention."""
 
     portable = False
-    rows = "rows"
+    rows, mask = "rows", "mask"
 
     def __init__(self, pen: GraphBuilder) -> None:
         self.pen = pen
@@ -222,7 +223,7 @@ class PaddedLayout:
     """The batch as it comes from any tokenizer, padded on the right; standard operators only."""
 
     portable = True
-    rows = ""
+    rows, mask = "", ""
 
     def __init__(self, pen: GraphBuilder, *, first_position: int) -> None:
         self.pen = pen
