@@ -110,6 +110,8 @@ class Tiny:
     activation: str = "gelu"
     settings: str = "{}"
     """More keys of config_sentence_transformers.json, as JSON."""
+    config: str = "{}"
+    """More keys of config.json, as JSON."""
 
 
 @contextmanager
@@ -147,11 +149,47 @@ def write_tokenizer(folder: Path, family: str, max_length: int | None) -> int:
     tokenizer.add_special_tokens(special)
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(folder / "tokenizer.json"))
-    types = ["token_type_ids"] if family in ("bert", "electra") else []
+    types = ["token_type_ids"] if family in ("bert", "electra", "albert", "deberta-v2") else []
     roles = {"cls_token": cls, "sep_token": sep, "pad_token": pad, "unk_token": "[UNK]", "mask_token": mask}
     settings = {**roles, "tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": ["input_ids", *types, "attention_mask"]}
     write_json(folder / "tokenizer_config.json", settings | ({"model_max_length": max_length} if max_length else {}))
     return len(vocabulary)
+
+
+def _make_modernbert(t: Any, sizes: dict[str, Any]) -> Any:
+    activation = sizes.pop("hidden_act")
+    tokens = {"cls_token_id": 1, "sep_token_id": 2, "hidden_activation": activation}
+    return t.ModernBertConfig(**{"local_attention": 8, "global_attn_every_n_layers": 2} | tokens | sizes)
+
+
+def _make_albert(t: Any, sizes: dict[str, Any]) -> Any:
+    return t.AlbertConfig(**{"embedding_size": 20, "num_hidden_groups": 2, "inner_group_num": 2} | sizes | {"num_hidden_layers": 3})
+
+
+def _make_deberta(t: Any, sizes: dict[str, Any]) -> Any:
+    relative = {"relative_attention": True, "position_buckets": 16, "norm_rel_ebd": "layer_norm", "share_att_key": True}
+    return t.DebertaV2Config(**{**relative, "pos_att_type": ["p2c", "c2p"], "position_biased_input": False} | sizes)
+
+
+def _make_gemma(t: Any, sizes: dict[str, Any]) -> Any:
+    heads = {"num_key_value_heads": 1, "head_dim": 16, "query_pre_attn_scalar": 10, "sliding_window": 8}
+    layers = {"layer_types": ["sliding_attention", "full_attention"], "use_bidirectional_attention": True}
+    sizes.pop("hidden_act")
+    return t.Gemma3TextConfig(**heads | layers | sizes)
+
+
+NEWER: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
+    "modernbert": _make_modernbert,
+    "albert": _make_albert,
+    "deberta-v2": _make_deberta,
+    "qwen3": lambda t, sizes: t.Qwen3Config(**{"num_key_value_heads": 2, "head_dim": 12} | sizes),
+    "gemma3_text": _make_gemma,
+    "gte": lambda t, sizes: t.GteConfig(**sizes),
+    "nomic_bert": lambda t, sizes: t.NomicBertConfig(**sizes | {"hidden_act": "silu"}),
+    "eurobert": lambda t, sizes: t.EuroBertConfig(**{"num_key_value_heads": 2} | sizes | {"hidden_act": "silu"}),
+    "jina_embeddings_v3": lambda t, sizes: t.JinaEmbeddingsV3Config(**sizes),
+}
+"""How a tiny config of each newer family is made, with settings that reach its special parts."""
 
 
 def make_config(tiny: Tiny, vocabulary: int) -> Any:
@@ -163,6 +201,8 @@ def make_config(tiny: Tiny, vocabulary: int) -> Any:
     if tiny.family == "distilbert":
         sizes = {"vocab_size": vocabulary, "dim": WIDTH, "hidden_dim": 48, "n_layers": 2, "n_heads": 4, "initializer_range": 0.3}
         return t.DistilBertConfig(**sizes, max_position_embeddings=tiny.positions, activation=tiny.activation)
+    if tiny.family in NEWER:
+        return NEWER[tiny.family](t, shared | {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2} | json.loads(tiny.config))
     return {
         "bert": lambda: t.BertConfig(**shared),
         "electra": lambda: t.ElectraConfig(**shared, embedding_size=20),
@@ -310,11 +350,12 @@ def authority() -> Callable[..., np.ndarray]:
     """Return a function (folder, texts) → the vectors of sentence-transformers, computed in float32."""
     pytest.importorskip("sentence_transformers", reason="the authority sentence-transformers is not installed")
 
-    def encode(folder: Path | str, texts: Sequence[str], **options: Any) -> np.ndarray:
+    def encode(folder: Path | str, texts: Sequence[str], *, as_list: bool = False, **options: Any) -> Any:
         with quiet():
             import sentence_transformers as st
 
             model = st.SentenceTransformer(str(folder), device="cpu", local_files_only=True, model_kwargs={"dtype": "float32"})
-            return np.asarray(model.encode(list(texts), show_progress_bar=False, **options))
+            vectors = model.encode(list(texts), show_progress_bar=False, **options)
+            return [rows.numpy() for rows in vectors] if as_list else np.asarray(vectors)
 
     return encode

@@ -82,7 +82,6 @@ VERBS: dict[str, tuple[tuple[Callable[..., Any], ...], str | None]] = {
     "morphs": ((analyse,), None),
     "pairs": ((mine_pairs,), "/api/pairs"),
     "rerank": ((CrossEncoder.rank, CrossEncoder.load), None),
-    "pairs": ((mine,), "/api/pairs"),
     "score": ((score_pairs,), "/api/score"),
     "search": ((Library.search,), "/api/libraries/{name}/search"),
     "serve": ((ServerSettings,), None),

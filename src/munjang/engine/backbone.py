@@ -1,115 +1,45 @@
 """The weights of an encoder, whatever its family calls them → one common shape.
 
-Comes in: a transformer module of a folder. Goes out: a `Backbone`, its shapes checked. All six families (BERT, RoBERTa, XLM-RoBERTa,
-ELECTRA, DistilBERT, MPNet) are post-layer-norm transformers that differ in names, in where positions start, and in a few extras (an
-embedding projection, a relative position bias). A family is a table of names in `families`; `read_backbone` is the only code.
+Comes in: a transformer module of a folder. Goes out: a `Backbone`, its shapes checked. A family is a table of names (`families.py`); what
+differs in mathematics is a part that a layer has or has not: a gate, norms before or after the sums, rotary positions, the span that
+attention sees, tables of relative positions.
 
 Shapes: V pieces, P positions, E embedding width, D hidden width, F feed-forward width. Linear weights are stored (in, out): y = x @ w + b.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from munjang.engine.modules import HIDDEN_ACTIVATIONS, Activation, TransformerModule
+from munjang.engine.attention_shape import AttentionShape, read_attention_shapes
+from munjang.engine.deberta import Convolution, RelativePositions, compute_tables, read_convolution, read_relative_positions
+from munjang.engine.disentangled import RelativeTables
+from munjang.engine.families import FAMILIES, OTHER_NAMES, FamilyNames
+from munjang.engine.modules import Activation, TransformerModule
+from munjang.engine.tensor_reader import Linear, Norm, TensorReader
 from munjang.engine.weights import Weights, find_weights
 from munjang.errors import FolderError, quote
-from munjang.types import Floats
+from munjang.types import Floats, Ints
 
 
 @dataclass(frozen=True)
-class FamilyNames:
-    """What one family calls its tensors and the keys of its config.json."""
+class PostNorms:
+    """Norms after each residual sum."""
 
-    prefixes: tuple[str, ...]
-    """What may stand before every name: a model saved with a head has one, a bare encoder has none."""
-    layer: str
-    """{} is the layer's number; the names below follow it."""
-    query: str
-    key: str
-    value: str
-    attention_out: str
-    attention_norm: str
-    up: str
-    down: str
-    out_norm: str
-    offset_by_padding: bool = False
-    """Whether positions are counted from the padding's id on, and not from 0."""
-    has_types: bool = True
-    layers_key: str = "num_hidden_layers"
-    heads_key: str = "num_attention_heads"
-    activation_key: str = "hidden_act"
-    epsilon_key: str = "layer_norm_eps"
-
-
-_BERT = FamilyNames(
-    prefixes=("bert.", ""),
-    layer="encoder.layer.{}.",
-    query="attention.self.query",
-    key="attention.self.key",
-    value="attention.self.value",
-    attention_out="attention.output.dense",
-    attention_norm="attention.output.LayerNorm",
-    up="intermediate.dense",
-    down="output.dense",
-    out_norm="output.LayerNorm",
-)
-_ROBERTA = replace(_BERT, prefixes=("roberta.", ""), offset_by_padding=True)
-
-FAMILIES: dict[str, FamilyNames] = {
-    "bert": _BERT,
-    "electra": replace(_BERT, prefixes=("electra.", "")),
-    "roberta": _ROBERTA,
-    "xlm-roberta": _ROBERTA,
-    "camembert": _ROBERTA,
-    "distilbert": FamilyNames(
-        prefixes=("distilbert.", ""),
-        layer="transformer.layer.{}.",
-        query="attention.q_lin",
-        key="attention.k_lin",
-        value="attention.v_lin",
-        attention_out="attention.out_lin",
-        attention_norm="sa_layer_norm",
-        up="ffn.lin1",
-        down="ffn.lin2",
-        out_norm="output_layer_norm",
-        has_types=False,
-        layers_key="n_layers",
-        heads_key="n_heads",
-        activation_key="activation",
-    ),
-    "mpnet": replace(
-        _BERT,
-        prefixes=("mpnet.", ""),
-        query="attention.attn.q",
-        key="attention.attn.k",
-        value="attention.attn.v",
-        attention_out="attention.attn.o",
-        attention_norm="attention.LayerNorm",
-        offset_by_padding=True,
-        has_types=False,
-    ),
-}
+    attention: Norm
+    out: Norm
 
 
 @dataclass(frozen=True)
-class Linear:
-    """y = x @ w + b."""
+class PreNorms:
+    """Norms before attention and feed-forward part, and on what these give before it is added."""
 
-    w: Floats
-    b: Floats
-
-
-@dataclass(frozen=True)
-class Norm:
-    """Layer normalisation."""
-
-    w: Floats
-    b: Floats
-    epsilon: float
+    before_attention: Norm | None
+    after_attention: Norm | None
+    before_mlp: Norm
+    after_mlp: Norm | None
 
 
 @dataclass(frozen=True)
@@ -120,10 +50,16 @@ class EncoderLayer:
     key: Linear
     value: Linear
     attention_out: Linear
-    attention_norm: Norm
     up: Linear
     down: Linear
-    out_norm: Norm
+    gate: Linear | None
+    norms: PostNorms | PreNorms
+    shape: AttentionShape
+    query_norm: Norm | None = None
+    key_norm: Norm | None = None
+    """Norms of each head's queries and keys."""
+    relative: RelativeTables | None = None
+    """DeBERTa's tables of relative positions."""
 
 
 @dataclass(frozen=True)
@@ -132,166 +68,187 @@ class Backbone:
 
     family: str
     words_VE: Floats
-    positions_PE: Floats
+    positions_PE: Floats | None
+    """None where positions are not added to the embeddings."""
     types_E: Floats | None
     """One row per segment, or None where the family has no segments."""
-    embedding_norm: Norm
+    embedding_norm: Norm | None
     projection: Linear | None
     layers: tuple[EncoderLayer, ...]
+    final_norm: Norm | None
     heads: int
     activation: Activation
     first_position: int
+    max_tokens: int
+    """Positions that one text can have."""
     relative_bias: Floats | None
     """MPNet: (buckets, heads)."""
+    word_scale: float = 1.0
+    """What the words' embeddings are multiplied by."""
+    norms_projection: bool = False
+    """Whether the embeddings are normed behind the projection, and not before it."""
+    convolution: Convolution | None = None
+    buckets: Ints | None = None
+    """DeBERTa: the row of the relative tables for every distance, from −(max_tokens − 1) on."""
 
     @property
     def dimension(self) -> int:
         """Width of a token vector."""
-        return int(self.layers[-1].out_norm.w.shape[0])
-
-    @property
-    def max_tokens(self) -> int:
-        """Positions that one text can have."""
-        return int(self.positions_PE.shape[0]) - self.first_position
+        return int(self.layers[-1].down.w.shape[1])
 
 
 def read_backbone(module: TransformerModule, weights: Weights | None = None) -> Backbone:
     """Read the encoder that `module` describes."""
+    family = str(module.config.get("model_type"))
+    if family not in FAMILIES:
+        raise FolderError(
+            f"{module.folder / 'config.json'}: model_type {quote(family)} does not run on the fast engine; it runs {', '.join(FAMILIES)}\n"
+            "  the extra 'train' trains other families, and in Python encodes with them: munjang.train.load(FOLDER).encode(texts)"
+        )
     weights = find_weights(module.folder) if weights is None else weights
-    return _Reader(module, weights).read()
+    names = _find_names(module, weights, family)
+    return _BackboneReader(module, weights, family, names).read()
 
 
-class _Reader:
-    """Takes named tensors out of a folder and checks their shapes on the way."""
+def _find_names(module: TransformerModule, weights: Weights, family: str) -> FamilyNames:
+    """Return the set of names under which this model was saved."""
+    sets = (FAMILIES[family], *OTHER_NAMES.get(family, ()))
+    for names in sets:
+        first = names.layer.format(0) + names.inner + names.attention_out + ".weight"
+        named = any(prefix + names.words in weights and prefix + first in weights for prefix in names.prefixes)
+        if named and names.layers_key in module.config:
+            return names
+    if not any(prefix + names.words in weights for names in sets for prefix in names.prefixes):
+        raise FolderError(f"{module.folder}: the weights hold no word embeddings of a {family} encoder")
+    return FAMILIES[family]
 
-    def __init__(self, module: TransformerModule, weights: Weights) -> None:
-        self.where, self.config_file = module.folder, module.folder / "config.json"
-        self.config: dict[str, Any] = module.config
-        self.weights = weights
-        family = str(self.config.get("model_type"))
-        if family not in FAMILIES:
-            raise FolderError(
-                f"{self.config_file}: model_type {quote(family)} does not run on the fast engine; it runs {', '.join(FAMILIES)}\n"
-                "  the extra 'train' trains other families, and in Python encodes with them: munjang.train.load(FOLDER).encode(texts)"
-            )
-        self.family, self.names = family, FAMILIES[family]
-        self.prefix = self._find_prefix()
-        self.epsilon = self.small(self.names.epsilon_key, default=1e-12)
+
+class _BackboneReader(TensorReader):
+    """Puts the tensors of one family together."""
+
+    relative: RelativePositions | None = None
 
     def read(self) -> Backbone:
         names = self.names
-        words = self.table("embeddings.word_embeddings.weight")
-        positions = self.table("embeddings.position_embeddings.weight", words.shape[1])
-        types = self.table("embeddings.token_type_embeddings.weight", words.shape[1]) if names.has_types else None
-        projection = self.linear("embeddings_project") if self.prefix + "embeddings_project.weight" in self.weights else None
+        words = self.table(names.words)
+        deberta = self.family == "deberta-v2"
+        has_positions = bool(names.positions) and not (deberta and not self.flag("position_biased_input", default=True))
+        has_types = bool(names.types) and not (names.types_key and not self.whole(names.types_key, default=names.type_count))
+        positions = self.table(names.positions, words.shape[1]) if has_positions else None
+        types = self.table(names.types, words.shape[1]) if has_types else None
+        has_projection = bool(names.projection) and self.has(names.projection + ".weight")
+        projection = self.linear(names.projection, bias=names.projection_bias) if has_projection else None
         width = projection.w.shape[1] if projection else words.shape[1]
+        self.refuse_decoder()
+        heads, count = self.whole(names.heads_key), self.whole(names.layers_key)
+        shapes = read_attention_shapes(self, heads=heads, layers=count, width=width)
+        first_position = self.whole("pad_token_id", default=1) + 1 if names.offset_by_padding else 0
+        longest = self.size(names.positions_key) if positions is None else len(positions) - first_position
+        self.relative = read_relative_positions(self, width=width, longest=longest) if deberta else None
         backbone = Backbone(
             family=self.family,
             words_VE=words,
             positions_PE=positions,
             types_E=types,
-            embedding_norm=self.norm("embeddings.LayerNorm", words.shape[1]),
+            embedding_norm=self.norm(names.embedding_norm, width if deberta else words.shape[1]) if names.embedding_norm else None,
             projection=projection,
-            layers=tuple(self.layer(number, width) for number in range(self.whole(names.layers_key))),
-            heads=self.whole(names.heads_key),
+            layers=self.all_layers(width, shapes),
+            final_norm=self.norm(names.final_norm, width) if names.final_norm else None,
+            heads=heads,
             activation=self.activation(names.activation_key),
-            first_position=self.whole("pad_token_id", default=1) + 1 if names.offset_by_padding else 0,
+            first_position=first_position,
+            max_tokens=longest,
             relative_bias=self.table("encoder.relative_attention_bias.weight") if self.family == "mpnet" else None,
+            word_scale=float(np.float32(width**0.5)) if self.family == "gemma3_text" else 1.0,
+            norms_projection=deberta,
+            convolution=read_convolution(self, width) if deberta else None,
+            buckets=self.relative.buckets if self.relative else None,
         )
-        self.check(backbone, width)
+        self.check(backbone)
         return backbone
 
-    def check(self, backbone: Backbone, width: int) -> None:
-        if not backbone.layers:
-            raise FolderError(f"{self.config_file}: the encoder has no layers")
-        if backbone.heads < 1 or width % backbone.heads:
-            raise FolderError(f"{self.config_file}: {backbone.heads} heads do not divide a width of {width}")
-        if backbone.relative_bias is not None and (backbone.relative_bias.shape[1] != backbone.heads or len(backbone.relative_bias) < 4):
-            raise FolderError(
-                f"{self.where}: relative_attention_bias has shape {backbone.relative_bias.shape}, expected one column per head"
-            )
+    def check(self, backbone: Backbone) -> None:
+        bias = backbone.relative_bias
+        if bias is not None and (bias.shape[1] != backbone.heads or len(bias) < 4):
+            raise FolderError(f"{self.where}: relative_attention_bias has shape {bias.shape}, expected one column per head")
+        if backbone.max_tokens < 1 and backbone.positions_PE is not None:
+            raise FolderError(f"{self.where}: {backbone.positions_PE.shape[0]} positions leave no room for a text")
+
+    def all_layers(self, width: int, shapes: list[AttentionShape]) -> tuple[EncoderLayer, ...]:
+        if self.family != "albert":
+            return tuple(self.layer(number, self.names.layer.format(number), width, shape) for number, shape in enumerate(shapes))
+        groups, inner = self.size("num_hidden_groups", default=1), self.size("inner_group_num", default=1)
+        if groups > len(shapes):
+            raise FolderError(f"{self.config_file}: {groups} groups of layers for {len(shapes)} layers")
+        at = [[self.names.layer.format(group) + f"albert_layers.{place}." for place in range(inner)] for group in range(groups)]
+        held = [[self.layer(group, name, width, shapes[0]) for name in names] for group, names in enumerate(at)]
+        return tuple(layer for number in range(len(shapes)) for layer in held[number * groups // len(shapes)])
+
+    def layer(self, number: int, at: str, width: int, shape: AttentionShape) -> EncoderLayer:
+        names = self.names
+        query, key, value = self.attention_inputs(at, shape)
+        up, gate = self.feed_forward_inputs(at)
+        layer = EncoderLayer(
+            query=query,
+            key=key,
+            value=value,
+            attention_out=self.linear(at + names.attention_out, bias=names.attention_bias),
+            up=up,
+            down=self.linear(at + names.down, bias=names.down_bias),
+            gate=gate,
+            norms=self.norms(number, at, width),
+            shape=shape,
+            query_norm=self.norm(at + names.query_norm, shape.size) if names.query_norm else None,
+            key_norm=self.norm(at + names.key_norm, shape.size) if names.key_norm else None,
+            relative=compute_tables(self, at, self.relative, query=query, key=key, scale=shape.scale) if self.relative else None,
+        )
+        inner = layer.up.w.shape[1]
+        expected = {"query": (width, shape.width), "key": (width, shape.key_width), "value": (width, shape.key_width)}
+        expected |= {"attention_out": (shape.width, width), "up": (width, inner), "down": (inner, width)}
+        expected |= {"gate": (width, inner)} if gate else {}
+        for part, wanted in expected.items():
+            found = getattr(layer, part).w.shape
+            if found != wanted:
+                raise FolderError(f"{self.where}: layer {number}'s {part} has shape {found}, expected {wanted}")
+        return layer
+
+    def attention_inputs(self, at: str, shape: AttentionShape) -> tuple[Linear, Linear, Linear]:
+        names = self.names
+        if names.qkv:
+            query, key, value = self.split(at + names.qkv, (shape.width, shape.key_width, shape.key_width), bias=names.attention_bias)
+        else:
+            query, key, value = (self.linear(at + part, bias=names.attention_bias) for part in (names.query, names.key, names.value))
+        return query, key, value
+
+    def feed_forward_inputs(self, at: str) -> tuple[Linear, Linear | None]:
+        """Return the layer's `up`, and its `gate` if it has one."""
+        names = self.names
+        if names.gate_up:
+            gate, up = self.split(at + names.gate_up, 2, bias=names.up_bias)
+            return up, gate
+        if names.up_gate:
+            up, gate = self.split(at + names.up_gate, 2, bias=names.up_bias)
+            return up, gate
+        return self.linear(at + names.up, bias=names.up_bias), self.linear(at + names.gate, bias=names.up_bias) if names.gate else None
+
+    def norms(self, number: int, at: str, width: int) -> PostNorms | PreNorms:
+        names = self.names
+        if not names.before_mlp:
+            return PostNorms(self.norm(at + names.attention_norm, width), self.norm(at + names.out_norm, width))
+        first_is_normed = self.family == "modernbert" and number == 0  # its embeddings are normed already
+        return PreNorms(
+            before_attention=None if first_is_normed else self.norm(at + names.before_attention, width),
+            after_attention=self.norm(at + names.after_attention, width) if names.after_attention else None,
+            before_mlp=self.norm(at + names.before_mlp, width),
+            after_mlp=self.norm(at + names.after_mlp, width) if names.after_mlp else None,
+        )
+
+    def refuse_decoder(self) -> None:
         kind = self.config.get("position_embedding_type", "absolute")
-        if kind not in (None, "absolute"):
+        if kind not in (None, "absolute") and not self.names.theta:
             raise FolderError(f"{self.config_file}: position_embedding_type {quote(str(kind))} does not run on the fast engine")
         if self.config.get("is_decoder") or self.config.get("add_cross_attention"):
             raise FolderError(f"{self.config_file}: a decoder, expected an encoder")
-        if backbone.max_tokens < 1:
-            raise FolderError(f"{self.where}: {backbone.positions_PE.shape[0]} positions leave no room for a text")
-
-    def layer(self, number: int, width: int) -> EncoderLayer:
-        names, at = self.names, self.names.layer.format(number)
-        layer = EncoderLayer(
-            query=self.linear(at + names.query),
-            key=self.linear(at + names.key),
-            value=self.linear(at + names.value),
-            attention_out=self.linear(at + names.attention_out),
-            attention_norm=self.norm(at + names.attention_norm, width),
-            up=self.linear(at + names.up),
-            down=self.linear(at + names.down),
-            out_norm=self.norm(at + names.out_norm, width),
-        )
-        inner = layer.up.w.shape[1]
-        expected = {"query": (width, width), "key": (width, width), "value": (width, width), "attention_out": (width, width)}
-        expected |= {"up": (width, inner), "down": (inner, width)}
-        for part, shape in expected.items():
-            found = getattr(layer, part).w.shape
-            if found != shape:
-                raise FolderError(f"{self.where}: layer {number}'s {part} has shape {found}, expected {shape}")
-        return layer
-
-    def table(self, name: str, width: int | None = None) -> Floats:
-        table = self.tensor(name)
-        if table.ndim != 2 or 0 in table.shape or (width is not None and table.shape[1] != width):
-            raise FolderError(f"{self.where}: {name} has shape {table.shape}, expected rows of {'one' if width is None else width} width")
-        return table
-
-    def linear(self, name: str) -> Linear:
-        w, b = self.tensor(name + ".weight"), self.tensor(name + ".bias")
-        if w.ndim != 2 or b.shape != (w.shape[0],):
-            raise FolderError(f"{self.where}: {name} has shapes {w.shape} and {b.shape}, which do not fit each other")
-        return Linear(w.T, b)
-
-    def norm(self, name: str, width: int) -> Norm:
-        w, b = self.tensor(name + ".weight"), self.tensor(name + ".bias")
-        if w.shape != (width,) or b.shape != (width,):
-            raise FolderError(f"{self.where}: {name} has shapes {w.shape} and {b.shape}, expected ({width},)")
-        return Norm(w, b, self.epsilon)
-
-    def tensor(self, name: str) -> Floats:
-        try:
-            return self.weights.floats(self.prefix + name)
-        except KeyError:
-            old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
-            if self.prefix + old in self.weights:
-                return self.weights.floats(self.prefix + old)
-            raise FolderError(
-                f"{self.where}: the weights have no tensor {self.prefix + name!r}; this is not a {self.family} encoder"
-            ) from None
-
-    def whole(self, key: str, *, default: int | None = None) -> int:
-        value = self.config.get(key, default)
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 10_000:
-            raise FolderError(f"{self.config_file}: {key} is {quote(str(value))}, expected a whole number")
-        return value
-
-    def small(self, key: str, *, default: float) -> float:
-        found = self.config.get(key)
-        value = default if found is None else found
-        if not isinstance(value, int | float) or not 0 < value < 1:
-            raise FolderError(f"{self.config_file}: {key} is {quote(str(value))}, expected a small positive number")
-        return float(value)
-
-    def activation(self, key: str) -> Activation:
-        name = self.config.get(key)
-        if not isinstance(name, str) or name not in HIDDEN_ACTIVATIONS:
-            raise FolderError(f"{self.config_file}: activation {quote(str(name))} is unknown; known are {', '.join(HIDDEN_ACTIVATIONS)}")
-        return HIDDEN_ACTIVATIONS[name]
-
-    def _find_prefix(self) -> str:
-        for prefix in self.names.prefixes:
-            if prefix + "embeddings.word_embeddings.weight" in self.weights:
-                return prefix
-        raise FolderError(f"{self.where}: the weights hold no word embeddings of a {self.family} encoder")
 
 
 def find_type_row(backbone: Backbone) -> Floats:

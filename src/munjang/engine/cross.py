@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from munjang.engine.backbone import Backbone, read_backbone
-from munjang.engine.encoder_graph import write_activation, write_encoder
+from munjang.engine.encoder_graph import write_encoder
 from munjang.engine.folder import SETTINGS_FILE, ModelFolder, fingerprint
+from munjang.engine.head_graph import write_pooling
 from munjang.engine.jsonfile import read_object
 from munjang.engine.layout import PACKED_INPUTS, Feed, PackedLayout, pack
 from munjang.engine.linear import FloatWriter, Int8Writer, LinearWriter
-from munjang.engine.modules import TORCH_ACTIVATIONS, Activation, TransformerModule
+from munjang.engine.modules import HIDDEN_ACTIVATIONS, TORCH_ACTIVATIONS, Activation, TransformerModule
+from munjang.engine.norm_graph import write_activation
 from munjang.engine.onnxgraph import INT64, GraphBuilder
 from munjang.engine.session import CachedGraph, Session, finish_graph, load_graph, make_cache_key, store_graph
 from munjang.engine.weights import Weights, find_weights
@@ -28,11 +30,18 @@ from munjang.types import Compute, Vectors
 
 @dataclass(frozen=True)
 class HeadNames:
-    """Where an architecture keeps its head."""
+    """Where an architecture keeps its head: a dense layer with an activation, a norm in some, and the layer that gives the logits."""
 
     dense: str
     activation: Activation
     out: str
+    norm: str = ""
+    activation_key: str = ""
+    """The key of config.json that names another activation."""
+    bias_key: str = ""
+    """The key of config.json that gives the dense layer a bias; without one it has it."""
+    pooling_key: str = ""
+    """The key of config.json that may ask for the mean of all tokens instead of the first one."""
 
 
 _CLASSIFIER_TANH = HeadNames("classifier.dense", "tanh", "classifier.out_proj")
@@ -44,6 +53,19 @@ HEADS: dict[str, HeadNames] = {
     "MPNetForSequenceClassification": _CLASSIFIER_TANH,
     "ElectraForSequenceClassification": HeadNames("classifier.dense", "gelu", "classifier.out_proj"),
     "DistilBertForSequenceClassification": HeadNames("pre_classifier", "relu", "classifier"),
+    "AlbertForSequenceClassification": HeadNames("albert.pooler", "tanh", "classifier"),
+    "DebertaV2ForSequenceClassification": HeadNames("pooler.dense", "gelu", "classifier", activation_key="pooler_hidden_act"),
+    "ModernBertForSequenceClassification": HeadNames(
+        "head.dense",
+        "gelu",
+        "classifier",
+        norm="head.norm",
+        activation_key="classifier_activation",
+        bias_key="classifier_bias",
+        pooling_key="classifier_pooling",
+    ),
+    "GteForSequenceClassification": HeadNames("gte.pooler.dense", "tanh", "classifier"),
+    "NewForSequenceClassification": HeadNames("new.pooler.dense", "tanh", "classifier"),
 }
 
 
@@ -60,6 +82,8 @@ class CrossHead:
     activation: Activation
     share: float = 1.0
     """How much say it asks for where it orders hits that another ranking found."""
+    pooling: Literal["cls", "mean"] = "cls"
+    dense_bias: bool = True
 
 
 def read_cross_head(folder: ModelFolder) -> CrossHead:
@@ -75,7 +99,33 @@ def read_cross_head(folder: ModelFolder) -> CrossHead:
     if name not in HEADS:
         raise FolderError(f"{folder.path}: architecture {quote(name)} is not a cross-encoder that runs here; known are {', '.join(HEADS)}")
     labels = _read_labels(folder, base.config)
-    return CrossHead(HEADS[name], labels, _read_activation(folder, base.config, len(labels)), _read_rerank_share(folder, base.config))
+    names = HEADS[name]
+    return CrossHead(
+        names=replace(names, activation=_read_inner_activation(base, names)),
+        labels=labels,
+        activation=_read_activation(folder, base.config, len(labels)),
+        share=_read_rerank_share(folder, base.config),
+        pooling=_read_pooling(base, names),
+        dense_bias=not names.bias_key or bool(base.config.get(names.bias_key)),
+    )
+
+
+def _read_inner_activation(base: TransformerModule, names: HeadNames) -> Activation:
+    name = base.config.get(names.activation_key) if names.activation_key else None
+    if name is None:
+        return names.activation
+    if not isinstance(name, str) or name not in HIDDEN_ACTIVATIONS:
+        raise FolderError(f"{base.folder / 'config.json'}: {names.activation_key} {quote(str(name))} is unknown")
+    return HIDDEN_ACTIVATIONS[name]
+
+
+def _read_pooling(base: TransformerModule, names: HeadNames) -> Literal["cls", "mean"]:
+    pooling = base.config.get(names.pooling_key, "cls") if names.pooling_key else "cls"
+    if pooling == "mean":
+        return "mean"
+    if pooling != "cls":
+        raise FolderError(f"{base.folder / 'config.json'}: {names.pooling_key} is {quote(str(pooling))}, expected 'cls' or 'mean'")
+    return "cls"
 
 
 def _read_labels(folder: ModelFolder, config: dict[str, Any]) -> tuple[str, ...]:
@@ -164,8 +214,10 @@ def _write_graph(folder: ModelFolder, head: CrossHead, compute: Compute) -> Cach
     has_types = backbone.types_E is not None and backbone.types_E.shape[0] > 1
     pen = GraphBuilder()
     writer: LinearWriter = FloatWriter(pen) if compute == "float32" else Int8Writer(pen)
-    out = write_encoder(pen, backbone, PackedLayout(pen), writer, first_only=True, types="types" if has_types else None)
-    _write_head(pen, out.hidden, head, weights, backbone, folder)
+    layout, first_only = PackedLayout(pen), head.pooling == "cls"
+    out = write_encoder(pen, backbone, layout, writer, first_only=first_only, types="types" if has_types else None)
+    pooled = out.hidden if first_only else write_pooling(pen, out.hidden, layout, "mean")
+    _write_head(pen, pooled, head, weights, backbone, folder)
     inputs = [*PACKED_INPUTS, TYPES_INPUT] if has_types else list(PACKED_INPUTS)
     facts = {
         "first_position": backbone.first_position,
@@ -178,15 +230,29 @@ def _write_graph(folder: ModelFolder, head: CrossHead, compute: Compute) -> Cach
 
 def _write_head(pen: GraphBuilder, hidden: str, head: CrossHead, weights: Weights, backbone: Backbone, folder: ModelFolder) -> None:
     width, names = backbone.dimension, head.names
-    raised = pen.add("Gemm", [hidden, *_add_linear(pen, weights, names, names.dense, (width, width), folder)])
-    scored = _add_linear(pen, weights, names, names.out, (len(head.labels), width), folder)
-    logits = pen.add("Gemm", [write_activation(pen, raised, names.activation), *scored])
-    pen.name_output(logits, "logits")
+    dense = _add_arrays(pen, weights, names.dense, "head.dense", (width, width), folder, bias=head.dense_bias)
+    raised = write_activation(pen, pen.add("Gemm", [hidden, *dense]), names.activation)
+    if names.norm:
+        raised = _write_head_norm(pen, raised, weights, names.norm, backbone, folder)
+    scored = _add_arrays(pen, weights, names.out, "head.out", (len(head.labels), width), folder, bias=True)
+    pen.name_output(pen.add("Gemm", [raised, *scored]), "logits")
 
 
-def _add_linear(pen: GraphBuilder, weights: Weights, names: HeadNames, name: str, shape: tuple[int, int], folder: ModelFolder) -> list[str]:
-    found = [weights.shape(f"{name}.{part}") if f"{name}.{part}" in weights else None for part in ("weight", "bias")]
-    if found != [shape, shape[:1]]:
-        raise FolderError(f"{folder.path}: the head's {name!r} has shapes {found}, expected {[shape, shape[:1]]}")
-    prefix = "head.dense" if name == names.dense else "head.out"
-    return [pen.array(f"{prefix}.weight", weights[f"{name}.weight"].T), pen.array(f"{prefix}.bias", weights[f"{name}.bias"])]
+def _write_head_norm(pen: GraphBuilder, x: str, weights: Weights, name: str, backbone: Backbone, folder: ModelFolder) -> str:
+    final = backbone.final_norm
+    assert final is not None  # a head with a norm stands on a pre-norm encoder
+    arrays = _add_arrays(pen, weights, name, "head.norm", (backbone.dimension,), folder, bias=f"{name}.bias" in weights)
+    if len(arrays) < 2:
+        arrays.append(pen.array("head.norm.bias", np.zeros(backbone.dimension, np.float32)))
+    return pen.add("LayerNormalization", [x, *arrays], axis=-1, epsilon=final.epsilon)
+
+
+def _add_arrays(
+    pen: GraphBuilder, weights: Weights, name: str, new_name: str, shape: tuple[int, ...], folder: ModelFolder, *, bias: bool
+) -> list[str]:
+    """Keep a weight, transposed, and its bias under a new name; refuse other shapes."""
+    parts = {"weight": shape, "bias": shape[:1]} if bias else {"weight": shape}
+    found = [weights.shape(f"{name}.{part}") if f"{name}.{part}" in weights else None for part in parts]
+    if found != list(parts.values()):
+        raise FolderError(f"{folder.path}: the head's {name!r} has shapes {found}, expected {list(parts.values())}")
+    return [pen.array(f"{new_name}.{part}", weights[f"{name}.{part}"].T) for part in parts]

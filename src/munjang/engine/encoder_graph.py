@@ -1,10 +1,7 @@
 """A backbone → graph nodes from token ids to one row of hidden state per token.
 
-Two rewritings make it fast without changing what is computed:
-
-- The bias of a linear layer that feeds a residual sum is moved into the layer norm before it (x + b instead of x), and the layers that read
-  that x get it subtracted from their own bias. The residual sum then rides inside the matrix product.
-- With `first_only` the last layer is computed for each text's first token alone: nothing else is read.
+With `first_only` the last layer is computed for each text's first token alone: nothing else is read. How a layer is written stands in
+`layer_graph.py`.
 """
 
 from __future__ import annotations
@@ -13,11 +10,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from munjang.engine.backbone import Backbone, EncoderLayer, Linear, Norm, find_type_row
+from munjang.engine.backbone import Backbone, EncoderLayer, PostNorms, find_type_row
+from munjang.engine.blocked_attention import ScoreBias
+from munjang.engine.deberta import Convolution
+from munjang.engine.disentangled import DisentangledBias
+from munjang.engine.layer_graph import GraphContext, LayerWriter, to_float64
 from munjang.engine.layout import TokenLayout
-from munjang.engine.linear import LinearWriter, PreparedLinear
-from munjang.engine.modules import Activation
-from munjang.engine.onnxgraph import MICROSOFT, GraphBuilder
+from munjang.engine.linear import LinearWriter
+from munjang.engine.norm_graph import write_activation, write_norm
+from munjang.engine.onnxgraph import FLOAT, GraphBuilder
+from munjang.engine.rotary import RotaryWriter
+from munjang.errors import UsageError
 from munjang.types import Floats
 
 MPNET_MAX_DISTANCE = 128
@@ -44,106 +47,121 @@ def write_encoder(
     types: str | None = None,
 ) -> EncoderOutput:
     """Write the whole encoder; `types` names the input of segment numbers, if there is one."""
+    if layout.portable and not _is_portable(backbone):
+        raise UsageError(f"a {backbone.family} encoder needs operators that only onnxruntime has; there is no portable graph of it yet")
     if backbone.relative_bias is not None:
         layout.set_relative_bias(_expand_mpnet_table(backbone.relative_bias, backbone.max_tokens))
-    shift = _to_float64(backbone.layers[0].attention_out.b)
-    x = _embed(pen, backbone, layout, writer, shift, types)
+    context = GraphContext(pen, layout, writer, RotaryWriter(pen, layout.positions), backbone.activation)
+    if isinstance(backbone.layers[0].norms, PostNorms):
+        return _write_post_norm(context, backbone, types, first_only=first_only, keep_layers=keep_layers)
+    return _write_pre_norm(context, backbone, types, first_only=first_only, keep_layers=keep_layers)
+
+
+def _write_post_norm(context: GraphContext, backbone: Backbone, types: str | None, *, first_only: bool, keep_layers: bool) -> EncoderOutput:
+    pen = context.pen
+    shift = to_float64(backbone.layers[0].attention_out.b)
+    x = _embed(context, backbone, shift, types)
     kept = [_remove_shift(pen, x, shift)] if keep_layers else []
     for number, layer in enumerate(backbone.layers):
+        assert isinstance(layer.norms, PostNorms)
         last = number + 1 == len(backbone.layers)
-        following = np.zeros(1) if last else _to_float64(backbone.layers[number + 1].attention_out.b)
-        step = _LayerWriter(pen, layout, writer, layer, f"layer{number}", backbone.heads, backbone.activation)
-        x = step.write(x, shift=shift, following=following, first_only=first_only and last)
+        following = np.zeros(1) if last else to_float64(backbone.layers[number + 1].attention_out.b)
+        convolution = backbone.convolution if number == 0 else None
+        embedded = _remove_shift(pen, x, shift) if convolution else ""
+        step = LayerWriter(context, layer, f"layer{_find_first_use(backbone, number)}", bias=_relate(context, backbone, layer, number))
+        x = step.write_post_norm(
+            x,
+            layer.norms,
+            shift=shift,
+            following=np.zeros(1) if convolution else following,
+            number=number,
+            first_only=first_only and last and not convolution,
+        )
+        if convolution:
+            x = _convolve(context, convolution, embedded, x, following)
+            x = pen.add("Gather", [x, context.layout.first_rows()]) if first_only and last else x
         shift = following
         if keep_layers:
             kept.append(_remove_shift(pen, x, shift))
     return EncoderOutput(x, tuple(kept))
 
 
-def _embed(pen: GraphBuilder, backbone: Backbone, layout: TokenLayout, writer: LinearWriter, shift: Floats, types: str | None) -> str:
+def _relate(context: GraphContext, backbone: Backbone, layer: EncoderLayer, number: int) -> ScoreBias | None:
+    """Return the writer of the layer's relative terms, if it has any."""
+    if layer.relative is None or backbone.buckets is None:
+        return None
+    buckets = context.pen.array("buckets", backbone.buckets)
+    middle = len(backbone.buckets) // 2
+    return DisentangledBias(context.pen, layer.relative, heads=backbone.heads, buckets=buckets, middle=middle, name=f"layer{number}")
+
+
+def _convolve(context: GraphContext, convolution: Convolution, embedded: str, x: str, shift: Floats) -> str:
+    """Convolve the embeddings of each text, add the layer's output and norm the sum; return it + shift."""
+    pen, layout = context.pen, context.layout
+    mask_BS1 = pen.add("Unsqueeze", [pen.add("Cast", [layout.mask], to=FLOAT), pen.constant([-1])])
+    grid_BSD = pen.add("Mul", [pen.add("Gather", [embedded, layout.slots]), mask_BS1])
+    inputs = [
+        pen.add("Transpose", [grid_BSD], perm=[0, 2, 1]),
+        pen.array("conv.weight", convolution.w_DGK),
+        pen.array("conv.bias", convolution.b),
+    ]
+    padding = convolution.w_DGK.shape[2] // 2
+    convolved = pen.add("Conv", inputs, pads=[padding, padding], group=convolution.groups)
+    flat = pen.add("Reshape", [pen.add("Transpose", [convolved], perm=[0, 2, 1]), pen.constant([-1, len(convolution.b)])])
+    rows = write_activation(pen, pen.add("Gather", [flat, layout.rows]), convolution.activation)
+    return write_norm(pen, pen.add("Add", [x, rows]), convolution.norm, "conv.norm", shift)
+
+
+def _write_pre_norm(context: GraphContext, backbone: Backbone, types: str | None, *, first_only: bool, keep_layers: bool) -> EncoderOutput:
+    pen = context.pen
+    x = _embed(context, backbone, np.zeros(1), types)
+    kept = [x]
+    for number, layer in enumerate(backbone.layers):
+        assert not isinstance(layer.norms, PostNorms)
+        last = number + 1 == len(backbone.layers)
+        x = LayerWriter(context, layer, f"layer{number}").write_pre_norm(x, layer.norms, first_only=first_only and last)
+        kept.append(x)
+    if backbone.final_norm is not None:
+        x = kept[-1] = write_norm(pen, x, backbone.final_norm, "final_norm")
+    return EncoderOutput(x, tuple(kept) if keep_layers else ())
+
+
+def _embed(context: GraphContext, backbone: Backbone, shift: Floats, types: str | None) -> str:
     """Sum token, position and segment embeddings, normalise, and project where the family does."""
-    positions = backbone.positions_PE if types else backbone.positions_PE + find_type_row(backbone)
-    words = pen.add("Gather", [pen.array("words", backbone.words_VE), layout.ids])
-    x = pen.add("Add", [words, pen.add("Gather", [pen.array("positions_and_type", positions), layout.positions])])
+    pen, writer, layout = context.pen, context.writer, context.layout
+    x = pen.add("Gather", [pen.array("words", backbone.words_VE), layout.ids])
+    if backbone.word_scale != 1:
+        x = pen.add("Mul", [x, pen.constant(backbone.word_scale, np.float32)])
+    if backbone.positions_PE is not None:
+        positions = backbone.positions_PE if types else backbone.positions_PE + find_type_row(backbone)
+        x = pen.add("Add", [x, pen.add("Gather", [pen.array("positions_and_type", positions), layout.positions])])
+    elif backbone.types_E is not None and not types:
+        x = pen.add("Add", [x, pen.array("type", find_type_row(backbone))])
     if types and backbone.types_E is not None:
         x = pen.add("Add", [x, pen.add("Gather", [pen.array("segments", backbone.types_E), types])])
-    if backbone.projection is None:
-        return _write_norm(pen, x, backbone.embedding_norm, "embedding_norm", shift)
-    normed = _write_norm(pen, x, backbone.embedding_norm, "embedding_norm", np.zeros(1))
     projection = backbone.projection
-    return writer.apply(writer.prepare(normed), projection.w, "projection", bias=_to_float64(projection.b) + shift)
-
-
-class _LayerWriter:
-    """Writes one transformer layer."""
-
-    def __init__(
-        self,
-        pen: GraphBuilder,
-        layout: TokenLayout,
-        writer: LinearWriter,
-        layer: EncoderLayer,
-        name: str,
-        heads: int,
-        activation: Activation,
-    ) -> None:
-        self.pen, self.layout, self.writer = pen, layout, writer
-        self.layer, self.name, self.heads, self.activation = layer, name, heads, activation
-
-    def write(self, x: str, *, shift: Floats, following: Floats, first_only: bool) -> str:
-        """Take x + shift, return the layer's output + `following`."""
-        layer, writer = self.layer, self.writer
-        ready = writer.prepare(x)
-        key, value = self._read(ready, layer.key, "key", shift), self._read(ready, layer.value, "value", shift)
-        if first_only:
-            x = self.pen.add("Gather", [x, self.layout.first_rows()])
-            ready = writer.prepare(x)
-        query = self._read(ready, layer.query, "query", shift)
-        width = layer.query.w.shape[0]
-        context = self.layout.attend(query, key, value, heads=self.heads, width=width, first_only=first_only)
-        summed = writer.apply(writer.prepare(context), layer.attention_out.w, f"{self.name}.attention_out", add=x)
-        inner_shift = _to_float64(layer.down.b)
-        x = _write_norm(self.pen, summed, layer.attention_norm, f"{self.name}.attention_norm", inner_shift)
-        raised = self._raise(x, inner_shift)
-        summed = writer.apply(writer.prepare(raised, after=self.activation), layer.down.w, f"{self.name}.down", add=x)
-        return _write_norm(self.pen, summed, layer.out_norm, f"{self.name}.out_norm", following)
-
-    def _read(self, x: PreparedLinear, linear: Linear, part: str, shift: Floats) -> str:
-        return self.writer.apply(x, linear.w, f"{self.name}.{part}", bias=self._corrected(linear, shift))
-
-    def _raise(self, x: str, shift: Floats) -> str:
-        bias, name = self._corrected(self.layer.up, shift), f"{self.name}.up"
-        ready = self.writer.prepare(x)
-        if ready.scale and self.activation == "gelu":  # int8 has no bias inside its product; this adds it in the same pass
-            raised = self.writer.apply(ready, self.layer.up.w, name)
-            return self.pen.add("BiasGelu", [raised, self.pen.array(f"{name}.bias", bias.astype(np.float32))], domain=MICROSOFT)
-        return write_activation(self.pen, self.writer.apply(ready, self.layer.up.w, name, bias=bias), self.activation)
-
-    def _corrected(self, linear: Linear, shift: Floats) -> Floats:
-        return _to_float64(linear.b) - shift @ self.writer.effective(linear.w)
-
-
-def write_activation(pen: GraphBuilder, x: str, activation: Activation) -> str:
-    """Write one activation function."""
-    if activation == "identity":
+    if projection is not None and backbone.norms_projection:
+        x, projection = writer.apply(writer.prepare(x), projection.w, "projection", bias=projection.bias), None
+    if backbone.embedding_norm is not None:
+        x = write_norm(pen, x, backbone.embedding_norm, "embedding_norm", np.zeros(1) if projection else shift)
+    if projection is None:
         return x
-    if activation in ("gelu", "gelu_tanh"):
-        return pen.add("Gelu", [x], approximate="tanh" if activation == "gelu_tanh" else "none")
-    return pen.add({"tanh": "Tanh", "relu": "Relu", "sigmoid": "Sigmoid"}[activation], [x])
+    return writer.apply(writer.prepare(x), projection.w, "projection", bias=to_float64(projection.b) + shift)
 
 
-def _write_norm(pen: GraphBuilder, x: str, norm: Norm, name: str, shift: Floats) -> str:
-    weight = pen.array(f"{name}.weight", norm.w)
-    bias = pen.array(f"{name}.bias", (_to_float64(norm.b) + shift).astype(np.float32))
-    return pen.add("LayerNormalization", [x, weight, bias], axis=-1, epsilon=norm.epsilon)
+def _find_first_use(backbone: Backbone, number: int) -> int:
+    """Return the number of the first layer that has this layer's weights."""
+    return next(first for first, layer in enumerate(backbone.layers) if layer is backbone.layers[number])
+
+
+def _is_portable(backbone: Backbone) -> bool:
+    layer = backbone.layers[0]
+    plain = all(layer.shape.sees_all and layer.shape.rotary is None and layer.relative is None for layer in backbone.layers)
+    return plain and isinstance(layer.norms, PostNorms) and backbone.convolution is None
 
 
 def _remove_shift(pen: GraphBuilder, x: str, shift: Floats) -> str:
     return pen.add("Sub", [x, pen.constant(np.broadcast_to(shift, shift.shape), np.float32)])
-
-
-def _to_float64(array: Floats) -> Floats:
-    return array.astype(np.float64)
 
 
 def _expand_mpnet_table(bias_BN: Floats, longest: int) -> Floats:

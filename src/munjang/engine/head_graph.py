@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from munjang.engine.encoder_graph import write_activation
 from munjang.engine.layout import TokenLayout
 from munjang.engine.modules import DenseModule, LayerNormModule, Module, NormalizeModule, PoolingModule
+from munjang.engine.norm_graph import write_activation
 from munjang.engine.onnxgraph import BOOL, FLOAT, GraphBuilder
 from munjang.engine.weights import find_weights
 from munjang.errors import FolderError
@@ -72,6 +72,11 @@ def _write_pooling(pen: GraphBuilder, hidden: str, layout: TokenLayout, module: 
     pool = _PoolingWriter(pen, hidden, layout)
     parts = [pool.write(mode) for mode in module.modes]
     return parts[0] if len(parts) == 1 else pen.add("Concat", parts, axis=-1)
+
+
+def write_pooling(pen: GraphBuilder, hidden: str, layout: TokenLayout, mode: Pooling) -> str:
+    """Pool the token vectors of each text."""
+    return _PoolingWriter(pen, hidden, layout).write(mode)
 
 
 class _PoolingWriter:

@@ -3,7 +3,8 @@
 Everywhere else a batch is flat: one row per token. Only attention must know which rows belong together:
 
 - `PackedLayout` (the engine's own): no padding rows at all. Texts of equal length are reshaped for attention; unequal ones are
-  spread over a padded (texts, longest) grid for attention only, and gathered back. onnxruntime's fused operator.
+  spread over a padded (texts, longest) grid for attention only, and gathered back. onnxruntime's fused operator. Where a token does not
+  see all others, or texts are long, queries go in blocks (`blocked_attention.py`).
 - `PaddedLayout` (for export): the batch comes padded, in the inputs everyone knows; standard ONNX operators only.
 
 Shapes: T tokens in all, B texts, S the longest text, N heads, D width.
@@ -11,13 +12,14 @@ Shapes: T tokens in all, B texts, S the longest text, N heads, D width.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
 
+from munjang.engine.attention_shape import AttentionShape
+from munjang.engine.blocked_attention import BlockedAttention, ScoreBias, write_first_span
 from munjang.engine.onnxgraph import BOOL, FLOAT, INT32, INT64, MICROSOFT, GraphBuilder, Input
 from munjang.types import Floats
 
@@ -58,7 +60,7 @@ def _pack_equal(ids_T: np.ndarray[Any, Any], texts: int, length: int, first_posi
         "ids": ids_T,
         "positions": np.tile(np.arange(first_position, first_position + length), texts),
         "slots": np.arange(texts * length).reshape(texts, length),
-        "rows": np.zeros(1, np.int64),
+        "rows": np.arange(texts * length),
         "mask": mask_BS,
         "pool_mask": _make_pool_mask(mask_BS, hidden_prefix),
         "padded": np.array(False),
@@ -92,14 +94,19 @@ class TokenLayout(Protocol):
     ids: str
     positions: str
     slots: str
+    rows: str
+    mask: str
+    """The grid's place of each row, and which places are real; unknown where `portable`."""
     pool_mask: str
+    portable: bool
+    """Whether the graph must run elsewhere too, and not only in onnxruntime."""
 
     def first_rows(self) -> str:
         """Return the row of each text's first token, shape (B,)."""
         ...
 
-    def attend(self, q: str, k: str, v: str, *, heads: int, width: int, first_only: bool) -> str:
-        """Return the attention output, one row per query row."""
+    def attend(self, q: str, k: str, v: str, *, shape: AttentionShape, first_only: bool, bias: ScoreBias | None = None) -> str:
+        """Return the attention output, one row per query row; keys and values have as many heads as queries."""
         ...
 
     def set_relative_bias(self, table_RN: Floats) -> None:
@@ -110,11 +117,17 @@ class TokenLayout(Protocol):
 class PackedLayout:
     """No padding rows; attention through onnxruntime's MultiHeadAttention."""
 
+    portable = False
+    rows, mask = "rows", "mask"
+
     def __init__(self, pen: GraphBuilder) -> None:
         self.pen = pen
         self.ids, self.positions, self.slots, self.pool_mask = "ids", "positions", "slots", "pool_mask"
         self._grid = pen.add("Shape", ["slots"])
+        self._longest = pen.add("Gather", [self._grid, pen.constant(1)])
         self._bias = ""
+        self._blocked = BlockedAttention(pen, slots="slots", mask="mask", rows="rows")
+        self._tests: dict[int, str] = {}
 
     def first_rows(self) -> str:
         """Take the first column of the grid."""
@@ -122,39 +135,95 @@ class PackedLayout:
 
     def set_relative_bias(self, table_RN: Floats) -> None:
         """Build the (1, N, S, S) bias once for all layers."""
-        self._bias = _add_relative_bias(self.pen, self._longest(), table_RN)
+        self._bias = _add_relative_bias(self.pen, self._longest, table_RN)
 
-    def attend(self, q: str, k: str, v: str, *, heads: int, width: int, first_only: bool) -> str:
-        """Write both ways of attending, chosen at run time by `padded`."""
-        bias = self._bias
-        if bias and first_only:
-            bias = self.pen.add("Slice", [bias, self.pen.constant([0]), self.pen.constant([1]), self.pen.constant([2])])
-        equal, unequal = self.pen.branch(), self.pen.branch()
-        same = self._attend_equal(equal, q, k, v, heads, width, bias, first_only)
-        mixed = self._attend_unequal(unequal, q, k, v, heads, width, bias, first_only)
+    def attend(self, q: str, k: str, v: str, *, shape: AttentionShape, first_only: bool, bias: ScoreBias | None = None) -> str:
+        """Write the ways of attending, chosen at run time by `padded` and by the longest text."""
+        if first_only or (shape.sees_all and bias is None):
+            return self._attend_all(self.pen, q, k, v, shape, first_only=first_only, bias=bias)
+        if bias is not None or not shape.before or not shape.after:
+            return self._blocked.write(q, k, v, shape, bias)
+        near, far = self.pen.branch(), self.pen.branch()  # in a text no longer than the span, every token sees all
+        whole = self._attend_all(near, q, k, v, shape, first_only=False, bias=None)
+        blocks = self._blocked.write(q, k, v, shape, None, pen=far)
+        branches = {"then_branch": far.subgraph("far", blocks), "else_branch": near.subgraph("near", whole)}
+        return self.pen.add("If", [self._is_longer(min(shape.before, shape.after) + 1)], **branches)
+
+    def _attend_all(
+        self, pen: GraphBuilder, q: str, k: str, v: str, shape: AttentionShape, *, first_only: bool, bias: ScoreBias | None
+    ) -> str:
+        scores = self._bias
+        if scores and first_only:
+            scores = pen.add("Slice", [scores, pen.constant([0]), pen.constant([1]), pen.constant([2])])
+        if first_only and not shape.sees_all:
+            scores = write_first_span(pen, self._longest, shape)
+        equal, unequal = pen.branch(), pen.branch()
+        same = self._attend_equal(equal, q, k, v, shape, scores, first_only, bias)
+        mixed = self._attend_unequal(unequal, q, k, v, shape, scores, first_only, bias)
         branches = {"then_branch": unequal.subgraph("unequal", mixed), "else_branch": equal.subgraph("equal", same)}
-        return self.pen.add("If", ["padded"], **branches)
+        return pen.add("If", ["padded"], **branches)
 
-    def _attend_equal(self, pen: GraphBuilder, q: str, k: str, v: str, heads: int, width: int, bias: str, first_only: bool) -> str:
+    def _attend_equal(
+        self, pen: GraphBuilder, q: str, k: str, v: str, shape: AttentionShape, scores: str, first_only: bool, bias: ScoreBias | None
+    ) -> str:
+        width = shape.width
         grid = pen.add("Concat", [self._grid, pen.constant([width])], axis=0)
         query_grid = pen.constant([-1, 1, width]) if first_only else grid
-        query, key, value = (pen.add("Reshape", [x, shape]) for x, shape in ((q, query_grid), (k, grid), (v, grid)))
-        out = pen.add("MultiHeadAttention", _trim(query, key, value, "", "", bias), domain=MICROSOFT, num_heads=heads)
+        query, key, value = (pen.add("Reshape", [x, to]) for x, to in ((q, query_grid), (k, grid), (v, grid)))
+        scores = self._add_bias(pen, query, key, scores, bias)
+        out = _attend(pen, [query, key, value, "", "", scores], shape)
         return pen.add("Reshape", [out, pen.constant([-1, width])])
 
-    def _attend_unequal(self, pen: GraphBuilder, q: str, k: str, v: str, heads: int, width: int, bias: str, first_only: bool) -> str:
+    def _attend_unequal(
+        self, pen: GraphBuilder, q: str, k: str, v: str, shape: AttentionShape, scores: str, first_only: bool, bias: ScoreBias | None
+    ) -> str:
+        if first_only or scores:
+            return self._attend_grid(pen, q, k, v, shape, scores, first_only, bias)
+        short, long = pen.branch(), pen.branch()
+        whole = self._attend_grid(short, q, k, v, shape, scores, first_only, bias)
+        blocks = self._blocked.write(q, k, v, shape, None, pen=long)
+        branches = {"then_branch": long.subgraph("long", blocks), "else_branch": short.subgraph("short", whole)}
+        return pen.add("If", [self._is_longer(LONG_TEXT)], **branches)
+
+    def _attend_grid(
+        self, pen: GraphBuilder, q: str, k: str, v: str, shape: AttentionShape, scores: str, first_only: bool, bias: ScoreBias | None
+    ) -> str:
+        width = shape.width
         query = pen.add("Reshape", [q, pen.constant([-1, 1, width])]) if first_only else pen.add("Gather", [q, self.slots])
         key, value = pen.add("Gather", [k, self.slots]), pen.add("Gather", [v, self.slots])
-        out = pen.add("MultiHeadAttention", _trim(query, key, value, "", "mask", bias), domain=MICROSOFT, num_heads=heads)
+        scores = self._add_bias(pen, query, key, scores, bias)
+        out = _attend(pen, [query, key, value, "", "mask", scores], shape)
         flat = pen.add("Reshape", [out, pen.constant([-1, width])])
         return flat if first_only else pen.add("Gather", [flat, "rows"])
 
-    def _longest(self) -> str:
-        return self.pen.add("Gather", [self._grid, self.pen.constant(1)])
+    def _add_bias(self, pen: GraphBuilder, query: str, key: str, scores: str, bias: ScoreBias | None) -> str:
+        """Add the bias of the first tokens' scores."""
+        if bias is None:
+            return scores
+        places = pen.add("Range", [pen.constant(0), self._longest, pen.constant(1)])
+        added = bias.write(pen, query, key, pen.constant([0]), places)
+        return pen.add("Add", [scores, added]) if scores else added
+
+    def _is_longer(self, tokens: int) -> str:
+        """Write whether the longest text has more tokens than this."""
+        if tokens not in self._tests:
+            self._tests[tokens] = self.pen.add("Greater", [self._longest, self.pen.constant(tokens)])
+        return self._tests[tokens]
+
+
+def _attend(pen: GraphBuilder, inputs: list[str], shape: AttentionShape) -> str:
+    return pen.add("MultiHeadAttention", _trim(*inputs), domain=MICROSOFT, num_heads=shape.heads, scale=shape.scale)
+
+
+LONG_TEXT = 1_024
+"""In batches of unequal lengths, longer texts are attended to in blocks. Equal ones need not: their operator keeps no scores."""
 
 
 class PaddedLayout:
     """The batch as it comes from any tokenizer, padded on the right; standard operators only."""
+
+    portable = True
+    rows, mask = "", ""
 
     def __init__(self, pen: GraphBuilder, *, first_position: int) -> None:
         self.pen = pen
@@ -181,12 +250,12 @@ class PaddedLayout:
         self._first_bias = self.pen.add("Add", [self._score_bias, first])
         self._score_bias = self.pen.add("Add", [self._score_bias, bias])
 
-    def attend(self, q: str, k: str, v: str, *, heads: int, width: int, first_only: bool) -> str:
+    def attend(self, q: str, k: str, v: str, *, shape: AttentionShape, first_only: bool, bias: ScoreBias | None = None) -> str:
         """Write softmax(q kᵀ / √d + bias) v."""
-        pen, size = self.pen, width // heads
-        query = pen.add(
-            "Mul", [self._by_head(q, heads, size, rows=1 if first_only else None), pen.constant(1 / math.sqrt(size), np.float32)]
-        )
+        assert shape.sees_all  # write_encoder refuses other families
+        assert bias is None
+        pen, heads, size, width = self.pen, shape.heads, shape.size, shape.width
+        query = pen.add("Mul", [self._by_head(q, heads, size, rows=1 if first_only else None), pen.constant(shape.scale, np.float32)])
         key = self._by_head(k, heads, size, rows=None, transposed=True)
         scores = pen.add("Add", [pen.add("MatMul", [query, key]), self._first_bias if first_only else self._score_bias])
         out = pen.add("MatMul", [pen.add("Softmax", [scores], axis=-1), self._by_head(v, heads, size, rows=None)])

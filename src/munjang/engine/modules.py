@@ -20,6 +20,10 @@ HIDDEN_ACTIVATIONS: dict[str, Activation] = {
     "gelu_fast": "gelu_tanh",
     "relu": "relu",
     "tanh": "tanh",
+    "silu": "silu",
+    "swish": "silu",
+    "swiglu": "silu",
+    "geglu": "gelu",
 }
 """`hidden_act` of a config.json."""
 
@@ -46,7 +50,7 @@ def check_pooling(pooling: str) -> None:
         raise UsageError(f"pooling={quote(str(pooling))}, expected one of {', '.join(POOLINGS)}")
 
 
-Activation: TypeAlias = Literal["identity", "tanh", "gelu", "gelu_tanh", "relu", "sigmoid"]
+Activation: TypeAlias = Literal["identity", "tanh", "gelu", "gelu_tanh", "relu", "sigmoid", "silu"]
 """What may stand between layers; see `activations.py` for the names that folders use."""
 
 

@@ -77,6 +77,12 @@ class GraphBuilder:
         """Return the nodes as a graph without inputs, for an If node."""
         return helper.make_graph(self.nodes, name, [], [helper.make_tensor_value_info(output, FLOAT, None)])
 
+    def loop_body(self, name: str, inputs: Sequence[tuple[str, int]], outputs: Sequence[tuple[str, int]]) -> onnx.GraphProto:
+        """Return the nodes as the body of a Loop; the inputs are scalars."""
+        ins = [helper.make_tensor_value_info(each, kind, []) for each, kind in inputs]
+        outs = [helper.make_tensor_value_info(each, kind, [] if kind == BOOL else None) for each, kind in outputs]
+        return helper.make_graph(self.nodes, name, ins, outs)
+
     def model(
         self,
         inputs: Sequence[tuple[str, int, list[Any]]],

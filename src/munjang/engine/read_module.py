@@ -128,8 +128,23 @@ def _refuse_other_input(path: Path, config: dict[str, Any]) -> None:
             raise FolderError(f"{path}: {key} is {quote(str(config[key]))}, expected 'sentence_embedding'; this is no sentence encoder")
 
 
+REWRITTEN_CODE: dict[str, frozenset[str]] = {
+    "new": frozenset({"NewConfig", "NewModel", "NewForMaskedLM", "NewForSequenceClassification", "NewForTokenClassification",
+                      "NewForQuestionAnswering", "NewForMultipleChoice"}),
+    "nomic_bert": frozenset({"NomicBertConfig", "NomicBertModel", "NomicBertForPreTraining", "NomicBertForSequenceClassification",
+                             "NomicBertForMultipleChoice", "NomicBertForQuestionAnswering", "NomicBertForTokenClassification"}),
+    "eurobert": frozenset({"EuroBertConfig", "EuroBertModel", "EuroBertForMaskedLM", "EuroBertPreTrainedModel",
+                           "EuroBertForSequenceClassification", "EuroBertForTokenClassification"}),
+}  # fmt: skip
+"""Families whose published folders name code by these classes, which the engine computes itself. Their code is never run either."""
+
+
 def refuse_remote_code(path: Path, config: dict[str, Any]) -> None:
-    """Refuse a configuration that asks to run code."""
+    """Refuse a configuration that asks to run code, unless it is code that the engine has no need of."""
+    named = config.get("auto_map")
+    known = REWRITTEN_CODE.get(str(config.get("model_type")), frozenset())
+    if isinstance(named, dict) and named and all(str(value).rsplit(".", 1)[-1] in known for value in named.values()):
+        return
     if "auto_map" in config:
         raise FolderError(f"{path}: 'auto_map' asks to run code that comes with the model, which Munjang never does")
 

@@ -48,8 +48,10 @@ def write_untrained_cross_encoder(folder: ModelFolder, tokenizer: Tokenizer, tar
     if not isinstance(base, TransformerModule):
         raise UsageError(f"{folder.path}: has no layers that could read two texts together\n  name a cross-encoder to compare it with")
     weights = find_weights(base.folder)
-    width = read_backbone(base, weights).dimension  # refuses families that have no architecture here
-    architecture = ARCHITECTURES[str(base.config["model_type"])]
+    width = read_backbone(base, weights).dimension
+    architecture = ARCHITECTURES.get(str(base.config["model_type"]))
+    if architecture is None:
+        raise UsageError(f"{folder.path}: no untrained cross-encoder is made of its family\n  name a cross-encoder to compare it with")
     names, random = HEADS[architecture], np.random.default_rng(seed)
     head = {}
     for name, outputs in ((names.dense, width), (names.out, 1)):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from munjang.atomic import atomic_folder
-from munjang.engine.backbone import FAMILIES
+from munjang.engine.families import FAMILIES
 from munjang.engine.folder import ModelFolder, read_folder, require_sentence_encoder
 from munjang.engine.modules import DenseModule, Module, NormalizeModule, StaticModule, TransformerModule
 from munjang.engine.weights import SINGLE, find_weights
@@ -217,6 +217,8 @@ def keep_layers_of(parts: ModelParts, layers: Sequence[int]) -> ModelParts:
     if family not in FAMILIES:
         raise FolderError(f"{base.folder / 'config.json'}: model_type {quote(family)} is unknown; known are {', '.join(FAMILIES)}")
     names = FAMILIES[family]
+    if not names.layers_alike:
+        raise UsageError(f"{base.folder}: the layers of a {family} encoder are not alike, so none can be left out")
     count_name = names.layers_key
     count = int(base.config[count_name])
     if not layers or list(layers) != sorted(set(layers)) or layers[0] < 0 or layers[-1] >= count:

@@ -1,0 +1,212 @@
+"""Encoding speed of every family at base size, side by side with sentence-transformers, interleaved in one run.
+
+    ./run bench families [--families modernbert,gte] [--rounds 3] [--lengths 512,2048,8192] [--json FILE]
+
+Each model has 12 layers of 768 and a vocabulary of 30,000; its weights are random, which does not change how long it takes. Both sides are
+processes of their own that read the same folder and encode the same texts in turn: sentences of 5 to 40 tokens, passages of 200, and for
+the families that take them texts of 2,000. Reported: the median over rounds of (time of sentence-transformers) / (time of the route), and
+the peak memory of the process. `--lengths` measures one text of each length instead, each in a new process: seconds and peak memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+VOCABULARY = 30_000
+SETS = {"short": (64, 5, 40), "passages": (8, 200, 200), "long": (1, 2_000, 2_000)}
+"""How many texts, and their shortest and longest."""
+ROUTES = ("st", "munjang", "munjang-int8")
+FAMILIES = (
+    "modernbert", "albert", "deberta-v2", "qwen3", "gemma3_text", "gte", "nomic_bert", "eurobert", "jina_embeddings_v3",
+)  # fmt: skip
+SHORT_ONLY = ("albert", "deberta-v2")
+
+
+def make_config(family: str, longest: int) -> Any:
+    import transformers as t
+
+    sizes: dict[str, Any] = {"vocab_size": VOCABULARY, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12}
+    sizes |= {"intermediate_size": 3072, "max_position_embeddings": longest, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+    deberta = {"relative_attention": True, "position_buckets": 256, "norm_rel_ebd": "layer_norm", "share_att_key": True}
+    deberta |= {"pos_att_type": ["p2c", "c2p"], "position_biased_input": False}
+    gemma = {
+        "num_key_value_heads": 4,
+        "head_dim": 64,
+        "query_pre_attn_scalar": 64,
+        "sliding_window": 512,
+        "use_bidirectional_attention": True,
+    }
+    return {
+        "modernbert": lambda: t.ModernBertConfig(**sizes | {"intermediate_size": 1152, "cls_token_id": 1, "sep_token_id": 2}),
+        "albert": lambda: t.AlbertConfig(**sizes),
+        "deberta-v2": lambda: t.DebertaV2Config(**sizes, **deberta),
+        "qwen3": lambda: t.Qwen3Config(**sizes, num_key_value_heads=4, head_dim=64),
+        "gemma3_text": lambda: t.Gemma3TextConfig(**sizes, **gemma),
+        "gte": lambda: t.GteConfig(**sizes),
+        "nomic_bert": lambda: t.NomicBertConfig(**sizes),
+        "eurobert": lambda: t.EuroBertConfig(**sizes),
+        "jina_embeddings_v3": lambda: t.JinaEmbeddingsV3Config(**sizes),
+    }[family]()
+
+
+def write_model(folder: Path, family: str, longest: int) -> None:
+    """Write a random model of base size as a sentence-transformers folder; one word is one token."""
+    import transformers
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    words = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "a", *(f"w{number}" for number in range(5, VOCABULARY))]
+    tokenizer = Tokenizer(models.WordLevel({word: number for number, word in enumerate(words)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    roles = {"pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]"}
+    settings = {**roles, "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": longest}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    transformers.AutoModel.from_config(make_config(family, longest)).save_pretrained(folder)
+    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": longest, "do_lower_case": False}))
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling/config.json").write_text(json.dumps({"word_embedding_dimension": 768, "pooling_mode_mean_tokens": True}))
+    kinds = (("", "Transformer"), ("1_Pooling", "Pooling"))
+    entries = [
+        {"idx": n, "name": str(n), "path": path, "type": f"sentence_transformers.models.{kind}"} for n, (path, kind) in enumerate(kinds)
+    ]
+    (folder / "modules.json").write_text(json.dumps(entries))
+
+
+def make_texts(count: int, shortest: int, longest: int) -> list[str]:
+    random = np.random.default_rng(count)
+    lengths = random.integers(shortest, longest + 1, count) - 2  # without the special tokens
+    return [" ".join(f"w{word}" for word in random.integers(5, VOCABULARY, length)) for length in lengths]
+
+
+def work(route: str, folder: str) -> None:
+    """Load the model and encode each set of texts that standard input names."""
+    if route == "st":
+        import sentence_transformers
+
+        model: Any = sentence_transformers.SentenceTransformer(folder, device="cpu", local_files_only=True)
+    else:
+        from munjang import SentenceEncoder
+
+        model = SentenceEncoder.load(folder, compute="int8" if route.endswith("int8") else "float32")
+    print("READY", flush=True)
+    for line in sys.stdin:
+        texts = make_texts(*json.loads(line))
+        start = time.perf_counter()
+        model.encode(texts)
+        seconds = time.perf_counter() - start
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print("ANSWER " + json.dumps({"seconds": seconds, "peak_mb": peak}), flush=True)
+
+
+class Route:
+    """A worker process that encodes on demand."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        command = [sys.executable, __file__, "--work", name, "--folder", str(folder)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self._read("READY")
+
+    def encode(self, texts: tuple[int, int, int]) -> dict[str, float]:
+        """Encode texts of so many and such lengths; return seconds and peak memory."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(texts) + "\n")
+        self.process.stdin.flush()
+        return dict(json.loads(self._read("ANSWER ")))
+
+    def close(self) -> None:
+        """End the process."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+    def _read(self, mark: str) -> str:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.startswith(mark):
+                return line.removeprefix(mark)
+        raise RuntimeError("a route ended without an answer")
+
+
+def compare(family: str, rounds: int) -> dict[str, Any]:
+    """Return each route's ratio and peak memory for one family."""
+    longest = 512 if family in SHORT_ONLY else 2_048
+    sets = [name for name, (_, _, tokens) in SETS.items() if tokens <= longest]
+    with tempfile.TemporaryDirectory() as folder:
+        write_model(Path(folder), family, longest)
+        routes = {name: Route(name, Path(folder)) for name in ROUTES}
+        answers: dict[str, dict[str, list[dict[str, float]]]] = {name: {texts: [] for texts in sets} for name in ROUTES}
+        for number in range(rounds + 1):  # the first round warms up and is not counted
+            for texts in sets:
+                for name, route in routes.items():
+                    answer = route.encode(SETS[texts])
+                    if number:
+                        answers[name][texts].append(answer)
+            print(f"{family}: round {number} of {rounds}", file=sys.stderr)
+        for route in routes.values():
+            route.close()
+    result: dict[str, Any] = {}
+    for name in ROUTES:
+        result[name] = {"peak_mb": max(answer["peak_mb"] for each in answers[name].values() for answer in each)}
+        for texts in sets:
+            pairs = zip(answers["st"][texts], answers[name][texts], strict=True)
+            result[name][texts] = statistics.median(theirs["seconds"] / ours["seconds"] for theirs, ours in pairs)
+    return result
+
+
+def measure_lengths(family: str, lengths: list[int]) -> list[dict[str, float]]:
+    """Return seconds and peak memory of one text of each length, in new processes."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        write_model(Path(folder), family, max(lengths))
+        weights = (Path(folder) / "model.safetensors").stat().st_size / 2**20
+        for length in lengths:
+            route = Route("munjang", Path(folder))
+            answer = route.encode((1, length, length))
+            route.close()
+            rows.append({"tokens": length, "weights_mb": weights, **answer})
+            print(f"{family}, {length:,} tokens: {answer['seconds']:.1f} s, peak {answer['peak_mb']:.0f} MB, weights {weights:.0f} MB")
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--families", default=",".join(FAMILIES))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--lengths", default="")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--work", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.work:
+        work(options.work, options.folder)
+        return
+    result: dict[str, Any] = {}
+    for family in options.families.split(","):
+        if options.lengths:
+            result[family] = measure_lengths(family, [int(length) for length in options.lengths.split(",")])
+            continue
+        result[family] = compare(family, options.rounds)
+        for name, row in result[family].items():
+            print(
+                f"{family:20}{name:14}"
+                + "".join(f"{texts} {row[texts]:.2f}×  " for texts in SETS if texts in row)
+                + f"{row['peak_mb']:.0f} MB"
+            )
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
