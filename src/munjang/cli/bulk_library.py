@@ -6,9 +6,9 @@ vector there; a longer text is split by the library and its passages are encoded
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from munjang.library.store import Settings
 from munjang.models.prompted_encoder import PromptedEncoder
 from munjang.models.registry import resolve
 from munjang.text.records import Record
-from munjang.types import Vectors
+from munjang.types import SkippedTokens, Vectors
 
 if TYPE_CHECKING:
     from munjang.library.library import Library
@@ -70,6 +70,16 @@ class KnownVectors:
         fresh = iter(self.model.encode(unknown)) if unknown else iter(())
         rows = [next(fresh) if vector_D is None else vector_D for vector_D in found]
         return np.stack(rows) if rows else np.zeros((0, self.dimension), np.float32)
+
+    def encode_with_tokens(
+        self, texts: Iterable[str], /, *, keep: Callable[[Vectors], Any], skip: Collection[SkippedTokens] = ()
+    ) -> tuple[Vectors, list[Any]]:
+        """Return vectors and token rows of the model, which has to read the texts for these."""
+        return self.model.encode_with_tokens(texts, keep=keep, skip=skip)
+
+    def token_places(self, text: str, /, *, skip: Collection[SkippedTokens] = ()) -> list[tuple[int, int]]:
+        """Return which characters of a text stand behind each token row."""
+        return self.model.token_places(text, skip=skip)
 
 
 def read_with_vectors(library: Library, files: Sequence[str], columns: Columns, *, bad: BadLines | None) -> Iterator[Record]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import chain, repeat
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -23,13 +23,14 @@ from munjang.errors import UsageError, quote
 from munjang.file_lock import PATIENCE
 from munjang.library.feedback import liked_vector
 from munjang.library.index_config import Tuning
-from munjang.library.indexing import AddReport, Progress, add_batch, add_groups, make_entries, split_batches
+from munjang.library.indexing import AddReport, Progress, add_batch, add_groups, add_missing_codes, make_entries, split_batches
+from munjang.library.late import check_format, encode_questions, find_codebook, make_codebook
 from munjang.library.matrix import unit
 from munjang.library.open_store import check_model, choose_views, model_name, open_store, settings_for
 from munjang.library.ranking import Hybrid, Query
 from munjang.library.records import Records, documents, storable
 from munjang.library.results import Hit, Info, info_of
-from munjang.library.search import KnownKeys, Request, UnknownKeyWarning, find, finish
+from munjang.library.search import KnownKeys, Readers, Request, UnknownKeyWarning, find, finish
 from munjang.library.store import CommitUnknown, Document, Entry, ServerLost, Store
 from munjang.library.vector_search import VectorSearch
 from munjang.library.where import Condition, parse_where
@@ -40,7 +41,8 @@ from munjang.text.korean import Analyser
 from munjang.text.records import BadLines
 from munjang.text.unicode import clean
 from munjang.text.validate_texts import validate_ids, validate_text, validate_texts
-from munjang.types import Encoder, Scorer, check_encoder, check_scorer
+from munjang.types import Encoder, Scorer, TokenEncoder, Vectors, check_encoder, check_scorer
+from munjang.vectors.maxsim import TokenFormat, check_token_format
 from munjang.wording import name_facts, quote_place
 
 Value = TypeVar("Value")
@@ -64,8 +66,10 @@ class Library:
         folder: Path | None,
         tuning: Tuning,
         patience: float = PATIENCE,
+        token_vectors: TokenFormat | None = None,
     ) -> None:
         self.store = store
+        self._token_vectors = token_vectors
         self.encoder = encoder
         self.query_encoder = query_encoder or encoder
         self._tuning = tuning
@@ -90,6 +94,7 @@ class Library:
         tuning: Tuning | None = None,
         patience: float = PATIENCE,
         name: str | None = None,
+        token_vectors: TokenFormat | None = None,
     ) -> Library:
         """Open the library at a path, or create it; an encoder that is not the library's own is rejected with both names.
 
@@ -98,6 +103,8 @@ class Library:
         keeps its own.
         `patience` is how many seconds a call that writes waits for other writers before it raises Busy. `name` is what messages call the
         library, else its path. A library on a read-only disk can be searched.
+        `token_vectors` is for a new library: a vector for every token is kept too, in so many bits ("1bit" is enough), by which searches
+        are re-ranked. A library that has them keeps them up to date without being asked.
         """
         check_patience(patience)
         for argument, given in (("encoder", encoder), ("query_encoder", query_encoder)):
@@ -111,10 +118,21 @@ class Library:
             if encoder is not None:
                 encoder, query_encoder = choose_views(encoder, query_encoder, store.settings().fingerprint)
                 check_model(store, encoder)
+            if token_vectors is not None:
+                check_token_format(token_vectors)
+                check_format(store, token_vectors)
         except BaseException:
             store.close()
             raise
-        return cls(store, encoder, query_encoder=query_encoder, folder=folder, tuning=tuning or Tuning(), patience=patience)
+        return cls(
+            store,
+            encoder,
+            query_encoder=query_encoder,
+            folder=folder,
+            tuning=tuning or Tuning(),
+            patience=patience,
+            token_vectors=token_vectors,
+        )
 
     def add(
         self, records: Records, *, progress: Progress | None = None, bad: BadLines | None = None, patience: float | None = None
@@ -134,7 +152,7 @@ class Library:
 
         def write() -> list[AddReport]:
             check_model(self.store, encoder)
-            return add_groups(self.store, encoder, found)
+            return add_groups(self.store, encoder, found, tokens=self._token_vectors)
 
         return self._in_turn("add", write, wrote=lambda reports: any(each.written for each in reports), patience=patience)
 
@@ -173,11 +191,13 @@ class Library:
         ] = None,
         strict: Annotated[bool, Option("Refuse a filter with a metadata key that no document has.")] = False,
         hybrid: Annotated[bool | Hybrid, Option("Search for words as well as for meaning.")] = False,
-        rerank: Scorer | None = None,
+        rerank: Scorer | Literal["late"] | bool | None = None,
         rerank_share: Annotated[
             float | None,
             Option(
-                "The cross-encoder's weight, by default what its folder asks for; the rest goes to the first-stage score.", min=0.01, max=1
+                "The re-ranker's weight, by default what a cross-encoder's folder asks for; the rest goes to the first-stage score.",
+                min=0.01,
+                max=1,
             ),
         ] = None,
         budget_seconds: Annotated[float | None, Option("Stop re-ranking after so many seconds.", min=0, flags=("--budget",))] = None,
@@ -193,21 +213,22 @@ class Library:
     ) -> list[Hit]:
         """Return the k best documents, best first.
 
-        `where` filters by metadata (`"year >= 2020 and category = '소설'"`). `hybrid` adds words to meaning. `rerank` is a cross-encoder
-        that re-ranks the best 50, for at most `budget_seconds`; `rerank_share` is its weight, and the rest of the weight goes to the
-        first-stage score (default: the model's own). `exact` chooses between exact and approximate search; None takes
+        `where` filters by metadata (`"year >= 2020 and category = '소설'"`). `hybrid` adds words to meaning. A library with token vectors
+        re-ranks the best 50 by them; `rerank=False` leaves that out, and "late" insists on it. `rerank` may be a cross-encoder that does it
+        instead, for at most `budget_seconds`. `rerank_share` is the re-ranker's weight, and the rest of the weight goes to the first-stage
+        score (default: the re-ranker's own). `exact` chooses between exact and approximate search; None takes
         approximate where lists exist. `like` and `unlike` are ids of documents to be similar to and to avoid, with or without a query; they
         are not among the hits. `min_score` is a bound on the score that is shown. A key of `where` that no document has is an
         UnknownKeyWarning; with `strict` an error; with `notes` a sentence appended there.
         """
-        if query is None and (not like or rerank is not None):
+        if query is None and (not like or rerank not in (None, False)):
             raise UsageError("there is no query, expected one, or documents to look near (like), which a re-ranker cannot read")
         like, unlike = validate_ids(like, name="like"), validate_ids(unlike, name="unlike")
-        request = _request(locals(), rerank=rerank)
+        request = self._request(locals(), rerank)
         self.store.verify()
         self._check_keys(request.where, strict, notes)
         if query is None:
-            request = replace(request, hybrid=None)
+            request = replace(request, hybrid=None, late=False)
             vector_D = self._read(lambda: liked_vector(self.store, None, like, unlike))
             return self._find([Query(vector_D, ())], [""], request)[0]
         text = _question(query)
@@ -226,7 +247,7 @@ class Library:
         where: str | Condition | None = None,
         strict: bool = False,
         hybrid: bool | Hybrid = False,
-        rerank: Scorer | None = None,
+        rerank: Scorer | Literal["late"] | bool | None = None,
         rerank_share: float | None = None,
         budget_seconds: float | None = None,
         min_score: float | None = None,
@@ -238,7 +259,7 @@ class Library:
 
         `budget_seconds` is for each query. `like` and `unlike` belong to one query, so they are not taken.
         """
-        request = _request(locals() | {"like": (), "unlike": ()}, rerank=rerank)
+        request = self._request(locals() | {"like": (), "unlike": ()}, rerank)
         texts = [_question(query) for query in validate_texts(queries, name="queries")]
         self.store.verify()
         self._check_keys(request.where, strict, notes)
@@ -276,17 +297,39 @@ class Library:
         encoder, query_encoder = choose_views(encoder, query_encoder, None)
         way = with_stems(self.store.settings().analyser)
         settings = replace(settings_for(encoder, passage_characters=passage_characters), analyser=way)
+        old = self._read(lambda: find_codebook(self.store))
+        book = None if old is None else make_codebook(encoder, old.codebook.format)
 
         def entries() -> Iterator[Entry]:
             for block in self.store.entries(block=self._tuning.batch_documents):
-                yield from make_entries([entry.document for entry in block], encoder, settings)
+                yield from make_entries([entry.document for entry in block], encoder, settings, book=book)
                 if progress is not None:
                     progress(len(block))
 
         self.store.verify(whole=True)  # a document that damage hides would be dropped
         with self.store.writer(f"reencode with {model_name(encoder)}", patience=self._patience(patience)):
-            self.store.put(entries(), settings=settings)
+            self.store.put(entries(), settings=settings, codebook=book)
         self.encoder, self.query_encoder = encoder, query_encoder
+
+    def add_token_vectors(self, format: TokenFormat = "1bit", *, progress: Progress | None = None, patience: float | None = None) -> int:
+        """Keep a vector for every token from now on, make those of the documents that are there, and return of how many passages.
+
+        Commits batch by batch and lets other writers in between; whoever is interrupted goes on with the next call. Searches use token
+        vectors when every passage has them.
+        """
+        check_token_format(format)
+        encoder, total, done = self._needed(self.encoder), 0, False
+
+        def write() -> tuple[int, bool]:
+            check_model(self.store, encoder)
+            return add_missing_codes(self.store, encoder, format, limit=self._tuning.batch_documents)
+
+        while not done:
+            written, done = self._in_turn("token vectors", write, wrote=lambda result: result[0] > 0, patience=patience)
+            total += written
+            if progress is not None:
+                progress(written)
+        return total
 
     def discard_new(self) -> bool:
         """Close a library; remove it if opening it here made it, nothing was written since and nobody else has it open. Say whether it was.
@@ -317,7 +360,7 @@ class Library:
 
             def write(batch: list[Document] = batch) -> AddReport:
                 check_model(self.store, encoder)  # someone may have changed the library's model meanwhile
-                return add_batch(self.store, encoder, batch, must_exist=must_exist, progress=progress)
+                return add_batch(self.store, encoder, batch, must_exist=must_exist, progress=progress, tokens=self._token_vectors)
 
             report += self._in_turn(purpose, write, wrote=lambda done: done.written > 0, patience=patience)
             if progress is not None:
@@ -375,17 +418,37 @@ class Library:
             with self.store.snapshot():
                 if self.encoder is not None:
                     check_model(self.store, self.encoder)
-                return find(self.store, self._meaning, queries, request)
+                return find(self.store, self._meaning, queries, request, readers=Readers(self.query_encoder, self.encoder))
 
         return finish(self._read(find_in_one_commit), texts, request)
 
     def _queries(self, texts: Sequence[str], request: Request) -> list[Query]:
-        vectors_ND = unit(np.asarray(self._needed(self.query_encoder).encode(texts), dtype=np.float32))
+        reader = self._needed(self.query_encoder)
+        tokens: Sequence[Vectors | None] = [None] * len(texts)
+        if request.late:
+            vectors, tokens = encode_questions(reader, texts)
+        else:
+            vectors = reader.encode(texts)
+        vectors_ND = unit(np.asarray(vectors, dtype=np.float32))
         words: list[tuple[str, ...]] = [()] * len(texts)
         if request.hybrid is not None or request.explain:
             way = self._read(self.store.settings).analyser
             words = [question_words(text[:QUERY_CHARACTERS], way) for text in texts]
-        return [Query(vector_D, each) for vector_D, each in zip(vectors_ND, words, strict=True)]
+        return [Query(*each) for each in zip(vectors_ND, words, texts, tokens, strict=True)]
+
+    def _request(self, values: Mapping[str, Any], rerank: Scorer | Literal["late"] | bool | None) -> Request:
+        """Return what the options ask for; by default a library with token vectors re-ranks by them."""
+        insists = rerank is True or rerank == "late"
+        if rerank is not None and not isinstance(rerank, bool) and rerank != "late":
+            return _request(values, rerank=rerank)
+        late = rerank is not False and values.get("query", "") is not None and self._read(lambda: find_codebook(self.store)) is not None
+        late = late and (insists or isinstance(self.query_encoder, TokenEncoder))
+        if insists and not late:
+            fact = f"{self.store.name}: has no token vectors, or not yet for every passage, so nothing can be re-ranked by them"
+            raise UsageError(f"{fact}\n  make them with Library.add_token_vectors, or hand in a cross-encoder (rerank=…)").at_shell(
+                f"{fact}\n  make them: munjang index {self.store.name} --late"
+            )
+        return replace(_request(values, rerank=None), late=late)
 
 
 def check_patience(seconds: float) -> float:

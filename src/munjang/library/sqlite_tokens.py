@@ -1,6 +1,6 @@
 """Token codes in a library file: the tables, how they are written and read, and what can be wrong with them.
 
-token_codebook   one row: format, the model's fingerprint, whether every passage has codes, centre and scale (little-endian float32), checksum
+token_codebook   one row: format, the model's fingerprint, whether every passage has codes, centre and scale (<f4), checksum
 token_codes      row, the codes of a passage's tokens, one behind the other, checksum over row, codebook and codes
 
 The tables are made when a library gets its first codes, so the format of a file stays 1. An earlier Munjang reads and writes the rest as
@@ -131,5 +131,6 @@ def findings(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _is_whole(row: object, codes: object, checksum: object, book: TokenCodebook) -> bool:
-    typed = isinstance(row, int) and isinstance(codes, bytes) and isinstance(checksum, int)
-    return typed and len(codes) % book.token_bytes == 0 and codes_checksum(row, book, codes) == checksum
+    if not (isinstance(row, int) and isinstance(codes, bytes)):
+        return False
+    return len(codes) % book.token_bytes == 0 and codes_checksum(row, book, codes) == checksum

@@ -215,7 +215,7 @@ class Store(Protocol):
         """Write all changes in one transaction that is on disk when this returns; a document with a known id is replaced.
 
         With `settings` these replace the old ones in the same transaction, and every document that is not among the changes is dropped,
-        with the old codebook. With `codebook` it is that of all token codes from now on; codes that were made with another one are not read.
+        with the old codebook. With `codebook` it is that of all token codes from now on; codes that were made with another one go.
         An exception from the iterable, or a full disk (NoSpace), leaves the old state as it was.
         """
         ...

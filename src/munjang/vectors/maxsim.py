@@ -72,7 +72,7 @@ class TokenCodebook:
     @property
     def middle(self) -> float:
         """The code that stands for the centre."""
-        return (2 ** _BITS[self.format] - 1) / 2
+        return ((1 << _BITS[self.format]) - 1) / 2
 
     @cached_property
     def checksum(self) -> int:
@@ -84,6 +84,12 @@ class TokenCodebook:
         """A short name that only this codebook has."""
         raw = self.format.encode() + self.centre_D.tobytes() + self.scale_D.tobytes()
         return hashlib.blake2b(raw, digest_size=8).hexdigest()
+
+    def is_near(self, other: TokenCodebook) -> bool:
+        """Say whether codes of the two may be mixed: another processor's last digits of centre and scale do not count."""
+        same = self.format == other.format and self.dimension == other.dimension
+        near = same and np.allclose(self.centre_D, other.centre_D, atol=1e-4) and np.allclose(self.scale_D, other.scale_D, atol=1e-4)
+        return bool(near)
 
     def quantize(self, rows_TD: Vectors) -> Bytes:
         """Return the codes of token vectors, which are made unit vectors first, one row of bytes a token."""
@@ -271,5 +277,6 @@ def _pack_pairs(codes_TD: Bytes, width: int) -> Bytes:
     padded_TW = np.zeros((len(codes_TD), 4 * width), np.uint8)
     padded_TW[:, : codes_TD.shape[1]] = codes_TD
     parts_TB4 = padded_TW.reshape(len(codes_TD), width, 4)
-    packed: Bytes = parts_TB4[..., 0] << 6 | parts_TB4[..., 1] << 4 | parts_TB4[..., 2] << 2 | parts_TB4[..., 3]
+    weights = np.array([64, 16, 4, 1], np.uint8)
+    packed: Bytes = (parts_TB4 * weights).sum(axis=2, dtype=np.uint8)
     return packed
