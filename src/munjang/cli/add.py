@@ -31,6 +31,7 @@ app = new_app()
         "munjang add news.db news.csv",
         "munjang add news.db 2024.jsonl 2025.jsonl --text-column body --id-column url",
         "munjang add notes.db notes/",
+        "munjang add papers.db papers.jsonl --late",
         "munjang add news.db vectors/  (a folder of munjang bulk: nothing is encoded again)",
         "cat lines.txt | munjang add lines.db -",
     )
@@ -46,6 +47,12 @@ def add(
     passage_characters: Annotated[
         int | None, typer.Option(min=50, help="Split longer documents into passages of this many characters (new libraries only).")
     ] = None,
+    late: Annotated[
+        bool,
+        typer.Option(
+            "--late", help="Keep a vector for every token too, which re-ranks searches (new libraries only)."
+        ),
+    ] = False,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count broken lines and go on.")] = False,
     chosen_model: ModelChoice,
     patience: PatienceOption = PATIENCE,
@@ -69,6 +76,7 @@ def add(
         passage_characters=passage_characters,
         new=made,
         patience=patience,
+        token_vectors="1bit" if late else None,
     ) as opened:
         try:
             with progress_bar("add", None, shown=True) as advance:

@@ -20,6 +20,7 @@ from munjang.library.results import Hit, WordMatch
 from munjang.library.store import Store, StoredCodebook
 from munjang.types import Encoder, SkippedTokens, TokenEncoder, Vectors
 from munjang.vectors.maxsim import TokenCodes, TokenFormat, fit_codebook, maxsim, token_similarities
+from munjang.vectors.similarity import normalize
 from munjang.wording import count
 
 SKIP: tuple[SkippedTokens, ...] = ("special", "prompt")
@@ -103,6 +104,17 @@ def score_passages(
     codes = {**stored, **dict(zip(missing, made, strict=True))}
     scores_P = maxsim(tokens_QD, TokenCodes.join([codes[row] for row in passages], book.codebook), book.codebook)
     return LateScores(dict(zip(passages, scores_P.tolist(), strict=True)), {row: codes[row] for row in passages}, book)
+
+
+def score_texts(query: str, texts: Sequence[str], encoder: Encoder, *, query_encoder: Encoder) -> list[float]:
+    """Return the MaxSim of each text in float32; token vectors are held for one batch only."""
+    _, [tokens_QD] = encode_questions(query_encoder, [query])
+    unit_QD = normalize(tokens_QD) if len(tokens_QD) else tokens_QD
+
+    def score(rows_TD: Vectors) -> float:
+        return float((unit_QD @ normalize(rows_TD).T).max(axis=1).mean()) if len(rows_TD) and len(unit_QD) else 0.0
+
+    return require_tokens(encoder).encode_with_tokens(texts, keep=score, skip=SKIP)[1]
 
 
 def match_words(

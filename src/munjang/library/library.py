@@ -66,10 +66,9 @@ class Library:
         folder: Path | None,
         tuning: Tuning,
         patience: float = PATIENCE,
-        token_vectors: TokenFormat | None = None,
     ) -> None:
         self.store = store
-        self._token_vectors = token_vectors
+        self._token_vectors: TokenFormat | None = None
         self.encoder = encoder
         self.query_encoder = query_encoder or encoder
         self._tuning = tuning
@@ -118,21 +117,13 @@ class Library:
             if encoder is not None:
                 encoder, query_encoder = choose_views(encoder, query_encoder, store.settings().fingerprint)
                 check_model(store, encoder)
+            library = cls(store, encoder, query_encoder=query_encoder, folder=folder, tuning=tuning or Tuning(), patience=patience)
             if token_vectors is not None:
-                check_token_format(token_vectors)
-                check_format(store, token_vectors)
+                library.keep_token_vectors(token_vectors)
         except BaseException:
             store.close()
             raise
-        return cls(
-            store,
-            encoder,
-            query_encoder=query_encoder,
-            folder=folder,
-            tuning=tuning or Tuning(),
-            patience=patience,
-            token_vectors=token_vectors,
-        )
+        return library
 
     def add(
         self, records: Records, *, progress: Progress | None = None, bad: BadLines | None = None, patience: float | None = None
@@ -310,6 +301,12 @@ class Library:
         with self.store.writer(f"reencode with {model_name(encoder)}", patience=self._patience(patience)):
             self.store.put(entries(), settings=settings, codebook=book)
         self.encoder, self.query_encoder = encoder, query_encoder
+
+    def keep_token_vectors(self, format: TokenFormat = "1bit") -> None:
+        """Keep token vectors from the first `add` on; a library that keeps others, or has documents without any, is refused."""
+        check_token_format(format)
+        check_format(self.store, format)
+        self._token_vectors = format
 
     def add_token_vectors(self, format: TokenFormat = "1bit", *, progress: Progress | None = None, patience: float | None = None) -> int:
         """Keep a vector for every token from now on, make those of the documents that are there, and return of how many passages.

@@ -32,6 +32,8 @@ class CreateRequest(OwnModel):
     """Which of the served models makes its vectors."""
     records: list[RecordIn] = Field(default_factory=list)
     passage_characters: int | None = Field(default=None, ge=50, le=100_000)
+    token_vectors: Literal["1bit", "2bit", "int8"] | None = None
+    """Keep a vector for every token too, in so many bits, by which searches are re-ranked."""
 
 
 class AddRequest(OwnModel):
@@ -51,8 +53,9 @@ class SearchRequest(OwnModel):
     """What to look for; without a query, documents to look near."""
 
     query: str | None = None
-    rerank: bool = False
-    """Re-rank the best 50 with the cross-encoder."""
+    rerank: bool | Literal["late"] | None = None
+    """Re-rank the best 50: "late" by token vectors, which is the default where the library has them; true by them too, or with the
+    cross-encoder where it has none or `rerank_model` is given; false does not."""
     rerank_model: str | None = None
     """Which of the served cross-encoders."""
 
@@ -96,6 +99,8 @@ class LibraryOut(OwnModel):
     analyser: str
     passage_characters: int
     generation: int
+    token_vectors: str | None = None
+    """How token vectors are stored; null where there are none."""
     sample: bool
     """The collection that comes with Munjang, shown where there is no other."""
 
@@ -130,6 +135,16 @@ class RemoveOut(OwnModel):
     removed: int
 
 
+class WordMatchOut(OwnModel):
+    """A word of the query and the word of the document that it met; offsets count characters of the document's text."""
+
+    query: str
+    text: str
+    cosine: float
+    start: int
+    stop: int
+
+
 class ExplanationOut(OwnModel):
     """Where a score comes from; ranks count from 1."""
 
@@ -138,6 +153,9 @@ class ExplanationOut(OwnModel):
     bm25: float | None
     words_rank: int | None
     words: list[str]
+    late: float | None = None
+    """MaxSim of the query's tokens and the passage's."""
+    matches: list[WordMatchOut] = Field(default_factory=list)
 
 
 class HitOut(OwnModel):
@@ -150,6 +168,7 @@ class HitOut(OwnModel):
     start: int
     stop: int
     reranked: bool
+    scored_by: Literal["meaning", "words", "meaning and words", "late", "cross-encoder"]
     explanation: ExplanationOut | None = None
 
 
