@@ -49,9 +49,7 @@ def add(
     ] = None,
     late: Annotated[
         bool,
-        typer.Option(
-            "--late", help="Keep a vector for every token too, which re-ranks searches (new libraries only)."
-        ),
+        typer.Option("--late", help="Keep a vector for every token too, which re-ranks searches (new libraries only)."),
     ] = False,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count broken lines and go on.")] = False,
     chosen_model: ModelChoice,

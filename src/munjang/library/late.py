@@ -24,7 +24,7 @@ from munjang.vectors.similarity import normalize
 from munjang.wording import count
 
 SKIP: tuple[SkippedTokens, ...] = ("special", "prompt")
-WEIGHT = 0.7
+WEIGHT = 0.6
 """The weight of MaxSim beside the first stage where nobody says otherwise; chosen on questions that are not reported (docs/results.md)."""
 
 

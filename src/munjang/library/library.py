@@ -7,15 +7,13 @@ each batch. Searching never waits for a writer.
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, repeat
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -31,7 +29,8 @@ from munjang.library.ranking import Hybrid, Query
 from munjang.library.records import Records, documents, storable
 from munjang.library.results import Hit, Info, info_of
 from munjang.library.search import KnownKeys, Readers, Request, UnknownKeyWarning, find, finish
-from munjang.library.store import CommitUnknown, Document, Entry, ServerLost, Store
+from munjang.library.store import Document, Entry, Store
+from munjang.library.turns import Value, check_patience, read_again, write_in_turn
 from munjang.library.vector_search import VectorSearch
 from munjang.library.where import Condition, parse_where
 from munjang.library.words import question_words, with_stems
@@ -44,11 +43,6 @@ from munjang.text.validate_texts import validate_ids, validate_text, validate_te
 from munjang.types import Encoder, Scorer, TokenEncoder, Vectors, check_encoder, check_scorer
 from munjang.vectors.maxsim import TokenFormat, check_token_format
 from munjang.wording import name_facts, quote_place
-
-Value = TypeVar("Value")
-
-READ_PAUSES = (0.05, 0.5)
-"""Seconds before a read is tried again after a server ended the connection."""
 
 QUERY_CHARACTERS = 10_000
 """Characters of a query that are looked at for words."""
@@ -160,7 +154,7 @@ class Library:
         """Return the documents with these ids, in this order, without those that do not exist."""
         wanted = validate_ids(ids)
         self.store.verify()
-        found = self._read(lambda: self.store.get([id for id in wanted if storable(id)]))
+        found = read_again(lambda: self.store.get([id for id in wanted if storable(id)]))
         return [found[id] for id in wanted if id in found]
 
     def use_encoder(self, encoder: Encoder, query_encoder: Encoder | None = None) -> None:
@@ -220,13 +214,13 @@ class Library:
         self._check_keys(request.where, strict, notes)
         if query is None:
             request = replace(request, hybrid=None, late=False)
-            vector_D = self._read(lambda: liked_vector(self.store, None, like, unlike))
+            vector_D = read_again(lambda: liked_vector(self.store, None, like, unlike))
             return self._find([Query(vector_D, ())], [""], request)[0]
         text = _question(query)
         [asked] = self._queries([text], request)
         if like or unlike:
             near_D = asked.vector_D
-            asked = replace(asked, vector_D=self._read(lambda: liked_vector(self.store, near_D, like, unlike)))
+            asked = replace(asked, vector_D=read_again(lambda: liked_vector(self.store, near_D, like, unlike)))
         return self._find([asked], [text], request)[0]
 
     @explain_other_names(SEARCH)
@@ -263,7 +257,7 @@ class Library:
 
     def info(self) -> Info:
         """Return the library's settings and content."""
-        return self._read(lambda: info_of(self.store))
+        return read_again(lambda: info_of(self.store))
 
     def check(self) -> list[str]:
         """Read everything and return a list of problems, one sentence each. Caches need no check: none is trusted."""
@@ -288,7 +282,7 @@ class Library:
         encoder, query_encoder = choose_views(encoder, query_encoder, None)
         way = with_stems(self.store.settings().analyser)
         settings = replace(settings_for(encoder, passage_characters=passage_characters), analyser=way)
-        old = self._read(lambda: find_codebook(self.store))
+        old = read_again(lambda: find_codebook(self.store))
         book = None if old is None else make_codebook(encoder, old.codebook.format)
 
         def entries() -> Iterator[Entry]:
@@ -365,38 +359,13 @@ class Library:
         return replace(report, seconds=time.perf_counter() - start)
 
     def _in_turn(self, purpose: str, work: Callable[[], Value], *, wrote: Callable[[Value], bool], patience: float | None) -> Value:
-        """Do work that may be repeated as the only writer; repeat it when the store's server was lost, while patience lasts.
-
-        Where the server was lost in a commit, and repeating writes nothing, the commit had taken place, and its result counts.
-        """
-        end = time.monotonic() + self._patience(patience)
-        unknown: CommitUnknown | None = None
-        for pause in chain((0.02, 0.05, 0.1, 0.2, 0.5), repeat(1.0)):
-            try:
-                with self.store.writer(purpose, patience=max(0.0, end - time.monotonic())):
-                    result = work()
-                return unknown.result if unknown is not None and unknown.result is not None and not wrote(result) else result
-            except ServerLost as error:
-                unknown = error if isinstance(error, CommitUnknown) else unknown
-                if time.monotonic() + pause >= end:
-                    raise unknown or error from None
-                time.sleep(pause)
-        raise AssertionError("the pauses never end")
+        return write_in_turn(self.store, purpose, work, wrote=wrote, patience=self._patience(patience))
 
     def _patience(self, patience: float | None) -> float:
         return self.patience if patience is None else check_patience(patience)
 
-    def _read(self, work: Callable[[], Value]) -> Value:
-        """Read again when the store's server ended the connection, as in a restart."""
-        for pause in READ_PAUSES:
-            try:
-                return work()
-            except ServerLost:
-                time.sleep(pause)
-        return work()
-
     def _check_keys(self, where: Condition | None, strict: bool, notes: list[str] | None) -> None:
-        unknown = [] if where is None else self._read(lambda: self._keys.name_unknown(where))
+        unknown = [] if where is None else read_again(lambda: self._keys.name_unknown(where))
         if unknown and strict:
             raise UsageError("\n".join(unknown))
         if notes is not None:
@@ -417,7 +386,7 @@ class Library:
                     check_model(self.store, self.encoder)
                 return find(self.store, self._meaning, queries, request, readers=Readers(self.query_encoder, self.encoder))
 
-        return finish(self._read(find_in_one_commit), texts, request)
+        return finish(read_again(find_in_one_commit), texts, request)
 
     def _queries(self, texts: Sequence[str], request: Request) -> list[Query]:
         reader = self._needed(self.query_encoder)
@@ -429,30 +398,24 @@ class Library:
         vectors_ND = unit(np.asarray(vectors, dtype=np.float32))
         words: list[tuple[str, ...]] = [()] * len(texts)
         if request.hybrid is not None or request.explain:
-            way = self._read(self.store.settings).analyser
+            way = read_again(self.store.settings).analyser
             words = [question_words(text[:QUERY_CHARACTERS], way) for text in texts]
         return [Query(*each) for each in zip(vectors_ND, words, texts, tokens, strict=True)]
 
     def _request(self, values: Mapping[str, Any], rerank: Scorer | Literal["late"] | bool | None) -> Request:
         """Return what the options ask for; by default a library with token vectors re-ranks by them."""
-        insists = rerank is True or rerank == "late"
         if rerank is not None and not isinstance(rerank, bool) and rerank != "late":
             return _request(values, rerank=rerank)
-        late = rerank is not False and values.get("query", "") is not None and self._read(lambda: find_codebook(self.store)) is not None
-        late = late and (insists or isinstance(self.query_encoder, TokenEncoder))
-        if insists and not late:
+        request = _request(values, rerank=None)
+        if rerank is False or values.get("query", "") is None:
+            return request
+        late = read_again(lambda: find_codebook(self.store)) is not None and isinstance(self.query_encoder, TokenEncoder)
+        if rerank and not late:
             fact = f"{self.store.name}: has no token vectors, or not yet for every passage, so nothing can be re-ranked by them"
             raise UsageError(f"{fact}\n  make them with Library.add_token_vectors, or hand in a cross-encoder (rerank=…)").at_shell(
                 f"{fact}\n  make them: munjang index {self.store.name} --late"
             )
-        return replace(_request(values, rerank=None), late=late)
-
-
-def check_patience(seconds: float) -> float:
-    """Return how long to wait, if one can wait so long."""
-    if not 0 <= seconds < math.inf:
-        raise UsageError(f"patience is {seconds!r}, expected a number of seconds, at least 0")
-    return seconds
+        return replace(request, late=late)
 
 
 def _request(values: Mapping[str, Any], *, rerank: Scorer | None) -> Request:
