@@ -1,14 +1,16 @@
-"""Retrieval quality of a library on real questions: meaning, words, both, both with a re-ranker.
+"""Retrieval quality of a library on real questions: meaning, words, both, and re-ranked by token vectors or a cross-encoder.
 
     python benchmarks/retrieval.py [--model M] [--rerank-model M] [--data PATH,PATH] [--queries 1000] [--compute int8]
-        [--tune PATH] [--json FILE]
+        [--tune PATH] [--tokens 1bit] [--apart 400] [--json FILE]
 
 Data: KorQuAD 1.0 dev (questions → the paragraph that holds the answer) and Cranfield from ../shared/data, or any BEIR folder, Cranfield
-folder or SQuAD JSON. Each corpus becomes a library; all four routes ask it the same questions (a seeded sample of --queries). Printed are
-nDCG@10, MRR@10 and recall@10, and paired bootstraps over questions of nDCG@10: hybrid against each part, re-ranked against hybrid, by the
-re-ranker alone and with a fifth of the weight.
+folder or SQuAD JSON. Each corpus becomes a library with token vectors (--tokens: their format); all routes ask it the same questions (a
+seeded sample of --queries; --apart takes so many of the others). Printed are nDCG@10, MRR@10 and recall@10, and paired bootstraps over
+questions of nDCG@10: hybrid against each part, late interaction against what it re-ranks, a cross-encoder alone and with a fifth of the
+weight against hybrid.
 
---tune tries ways and weights of fusing on other data than the reported, prints them, and stops; the library's default was chosen so.
+--tune tries ways and weights of fusing, and weights of MaxSim, on other data than the reported, prints them, and stops; the library's
+defaults were chosen so.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import random
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -33,13 +35,23 @@ from munjang.library.library import Library
 from munjang.library.ranking import Hybrid
 from munjang.models.prompted_encoder import PromptedEncoder
 from munjang.types import Compute, Scorer, Vectors
+from munjang.vectors.maxsim import TokenFormat
 
-Route = tuple[bool | Hybrid, Scorer | None, float]
-"""How to rank, who re-ranks, and with which weight."""
+Route = tuple[bool | Hybrid, Scorer | Literal["late"] | bool, float | None]
+"""How to rank, who re-ranks, and with which weight; None is the default one."""
 CUT = 10
 METRICS = ("ndcg@10", "mrr@10", "recall@10")
 DEFAULT_DATA = (DATA / "korquad1-dev" / "KorQuAD_v1.0_dev.json.gz", DATA / "cranfield")
-COMPARED = (("hybrid", "meaning"), ("hybrid", "words"), ("hybrid, re-ranked", "hybrid"), ("hybrid, fused", "hybrid"))
+COMPARED = (
+    ("hybrid", "meaning"),
+    ("hybrid", "words"),
+    ("meaning, late", "meaning"),
+    ("hybrid, late", "hybrid"),
+    ("hybrid, re-ranked", "hybrid"),
+    ("hybrid, fused", "hybrid"),
+)
+WEIGHTS = (0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 1.0)
+"""Of MaxSim, tried by --tune."""
 SHARE = 0.2
 """The re-ranker's weight in "hybrid, fused", chosen on 400 questions of KorQuAD dev that are not among the reported."""
 TRIED = {
@@ -64,10 +76,14 @@ class Remembering:
         return np.array([self._known[pair] for pair in pairs], dtype=np.float32)
 
 
-def sampled(task: RetrievalTask, count: int) -> list[str]:
-    """Return the ids of judged questions, at most `count`, always the same."""
+def sampled(task: RetrievalTask, count: int, apart: int = 0) -> list[str]:
+    """Return the ids of judged questions, at most `count`, always the same; with `apart`, so many that are not among these."""
     asked = sorted(query for query in task.queries if query in task.judgements)
-    return asked if len(asked) <= count else sorted(random.Random(0).sample(asked, count))
+    chosen = asked if len(asked) <= count else sorted(random.Random(0).sample(asked, count))
+    if not apart:
+        return chosen
+    others = sorted(set(asked) - set(chosen))
+    return others if len(others) <= apart else sorted(random.Random(1).sample(others, apart))
 
 
 def run_of(library: Library, task: RetrievalTask, asked: list[str], route: Route) -> dict[str, dict[str, float]]:
@@ -79,13 +95,18 @@ def run_of(library: Library, task: RetrievalTask, asked: list[str], route: Route
 
 
 def measured(
-    task: RetrievalTask, routes: dict[str, Route], asked: list[str], documents: PromptedEncoder, queries: PromptedEncoder
+    task: RetrievalTask,
+    routes: dict[str, Route],
+    asked: list[str],
+    documents: PromptedEncoder,
+    queries: PromptedEncoder,
+    tokens: TokenFormat,
 ) -> dict[str, RetrievalResult]:
     """Return each route's scores over one library of the task's corpus."""
     judged = {query: task.judgements[query] for query in asked}
     with (
         tempfile.TemporaryDirectory() as folder,
-        Library.open(Path(folder) / "task.db", documents, query_encoder=queries) as library,
+        Library.open(Path(folder) / "task.db", documents, query_encoder=queries, token_vectors=tokens) as library,
     ):
         # Cranfield has two documents without any text, which a library does not take; nothing can find them on any route.
         library.add({"id": id, "text": text} for id, text in task.corpus.items() if text.strip())
@@ -126,9 +147,11 @@ def table(title: str, results: dict[str, RetrievalResult], differences: dict[str
 
 def routes_with(rerank_model: str | None, compute: Compute) -> dict[str, Route]:
     routes: dict[str, Route] = {
-        "meaning": (False, None, 1.0),
-        "words": (Hybrid(meaning=0), None, 1.0),
-        "hybrid": (True, None, 1.0),
+        "meaning": (False, False, None),
+        "words": (Hybrid(meaning=0), False, None),
+        "hybrid": (True, False, None),
+        "meaning, late": (False, "late", None),
+        "hybrid, late": (True, "late", None),
     }
     if rerank_model is not None:
         scorer = Remembering(rerank_model, compute)
@@ -144,22 +167,27 @@ def main(arguments: list[str] | None = None) -> None:
     options.add_argument("--data", help="paths, with commas between them")
     options.add_argument("--queries", type=int, default=1000, help="questions of each set at most")
     options.add_argument("--tune", help="try fusions on this data instead")
+    options.add_argument("--tokens", choices=get_args(TokenFormat), default="1bit", help="how token vectors are stored")
+    options.add_argument("--apart", type=int, default=0, help="ask so many questions that are not among the reported")
     options.add_argument("--json", type=Path)
     chosen = options.parse_args(arguments)
     queries, documents = load_for_search(chosen.model, compute=chosen.compute)
     name = documents.name
     paths = [Path(path) for path in (chosen.tune or chosen.data or ",".join(map(str, DEFAULT_DATA))).split(",")]
     results: dict[str, Any] = {"model": name, "rerank_model": chosen.rerank_model}
-    tried: dict[str, Route] = {fusion: (how, None, 1.0) for fusion, how in TRIED.items()}
+    tried: dict[str, Route] = {fusion: (how, False, None) for fusion, how in TRIED.items()}
+    tried |= {
+        f"{name}, late {weight:g}": (how, "late", weight) for name, how in (("meaning", False), ("hybrid", True)) for weight in WEIGHTS
+    }
     routes = {**routes_with(None, chosen.compute), **tried} if chosen.tune else routes_with(chosen.rerank_model, chosen.compute)
     for path in paths:
         if not path.exists():
             print(f"{path.name}: not there, left out")
             continue
         task = read_retrieval(path)
-        asked = sampled(task, chosen.queries)
+        asked = sampled(task, chosen.queries, chosen.apart)
         title = f"{path.name}: {len(task.corpus):,} documents, {len(asked):,} questions, {name}"
-        found = measured(task, routes, asked, documents, queries)
+        found = measured(task, routes, asked, documents, queries, chosen.tokens)
         results[path.name] = table(title, found, {} if chosen.tune else compared(found))
     line = json.dumps(results, ensure_ascii=False)
     if chosen.json:

@@ -52,6 +52,9 @@ class Limits:
     stream_texts: int = 16_384
     """Texts of an iterator that are held at once."""
 
+    stream_token_texts: int = 256
+    """The same where every token has a vector."""
+
 
 LIMITS = Limits()
 

@@ -5,7 +5,7 @@ Whoever is handed an Encoder or a Scorer from outside checks it with `check_enco
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -74,6 +74,25 @@ class Encoder(Protocol):
 
     def encode(self, texts: Iterable[str], /) -> Vectors:
         """Return one float32 row per text, in the caller's order."""
+        ...
+
+
+SkippedTokens: TypeAlias = Literal["special", "prompt", "punctuation"]
+"""Tokens that can be left out: [CLS] and its kind, the prompt's, those of punctuation and symbols alone."""
+
+
+@runtime_checkable
+class TokenEncoder(Protocol):
+    """An encoder that has a vector for every token as well, from the same pass; a library with token vectors asks for them."""
+
+    def encode_with_tokens(
+        self, texts: Iterable[str], /, *, keep: Callable[[Vectors], Any], skip: Collection[SkippedTokens] = ()
+    ) -> tuple[Vectors, list[Any]]:
+        """Return what `encode` returns, and what `keep` makes of each text's token rows."""
+        ...
+
+    def token_places(self, text: str, /, *, skip: Collection[SkippedTokens] = ()) -> list[tuple[int, int]]:
+        """Return which characters of a text stand behind each of these rows."""
         ...
 
 

@@ -18,8 +18,9 @@ from tests.postgres import postgres_url
 
 from munjang.errors import Busy, UsageError
 from munjang.library.sqlite_store import SqliteStore
-from munjang.library.store import Document, Entry, NewMetadata, Passage, Settings, Store
+from munjang.library.store import Document, Entry, NewMetadata, NewTokenCodes, Passage, Settings, Store, StoredCodebook
 from munjang.library.where import matches, parse_where
+from munjang.vectors.maxsim import fit_codebook
 
 DIMENSION = 5
 IN_MEMORY = Path("/dev/shm")
@@ -424,3 +425,55 @@ def test_random_operations_agree_with_a_dict(factory):
 @pytest.mark.slow
 def test_ten_thousand_random_operations_agree_with_a_dict(factory):
     run_machine(factory, examples=200, steps=50)
+
+
+def make_book(*, complete: bool = True, seed: int = 0) -> StoredCodebook:
+    rows_TD = np.random.default_rng(seed).normal(size=(50, DIMENSION)).astype(np.float32)
+    return StoredCodebook(fit_codebook(rows_TD, "int8"), SETTINGS.fingerprint, complete)
+
+
+def put_tokens(store: Store, *changes, book: StoredCodebook | None = None) -> None:
+    with store.writer("test"):
+        store.put(changes, codebook=book)
+
+
+def test_token_codes_come_and_go_with_their_passages(factory, folder):
+    store = factory.opened(folder)
+    assert store.codebook() is None
+    assert store.token_codes_of(store.rows()) == {}
+    put(store, entry("old"))
+    coded = replace(entry("a", passages=2), token_codes=(b"12345", b""))
+    put_tokens(store, coded, book=make_book())
+    old, first, second = store.rows().tolist()
+    assert store.token_codes_of([old, first, second]) == {first: b"12345", second: b""}
+    assert store.rows_without_codes(9).tolist() == [old]
+    put_tokens(store, NewTokenCodes(old, b"54321"), NewTokenCodes(10**15, b"54321"), book=make_book(complete=False))
+    store.close()
+    store = factory.opened(folder)
+    assert store.codebook().checksum == make_book(complete=False).checksum != make_book().checksum
+    assert [each.token_codes for block in store.entries(tokens=True) for each in block] == [(b"54321",), (b"12345", b"")]
+    assert [each.token_codes for block in store.entries() for each in block] == [None, None]
+    put(store, replace(coded, token_codes=(b"abcde", b"12345")))
+    assert sorted(store.token_codes_of(store.rows()).values()) == [b"12345", b"54321", b"abcde"]
+    with store.writer("test"):
+        store.delete(["a"])
+        store.compact()
+    assert store.token_codes_of([old, first, second, *store.rows()]) == {old: b"54321"}
+    assert store.check() == []
+    store.close()
+
+
+def test_codes_of_another_codebook_or_model_are_gone(store):
+    put_tokens(store, replace(entry("a"), token_codes=(b"12345",)), book=make_book())
+    put_tokens(store, book=make_book(seed=1))
+    assert store.token_codes_of(store.rows()) == {}
+    put_tokens(store, replace(entry("a"), token_codes=(b"12345",)))
+    with store.writer("test"):
+        store.put([entry("a")], settings=SETTINGS)
+    assert store.codebook() is None
+    assert store.token_codes_of(store.rows()) == {}
+    for book in (None, make_book()):
+        with pytest.raises(UsageError, match="codebook"):
+            put_tokens(store, replace(entry("b"), token_codes=(b"123",)), book=book)
+    assert store.codebook() is None
+    assert [*store.get(["b"])] == []

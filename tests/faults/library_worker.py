@@ -25,7 +25,7 @@ from munjang.library.words import passage_words
 
 
 class StubEncoder:
-    """A text's hash seeds its vector."""
+    """A text's hash seeds its vector, and a word's hash that of a token: the library keeps both."""
 
     name, dimension, fingerprint = "stub", 32, "stub-32"
 
@@ -33,9 +33,17 @@ class StubEncoder:
         seeds = [int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") for text in texts]
         return np.array([np.random.default_rng(seed).normal(size=32) for seed in seeds], dtype=np.float32).reshape(len(seeds), 32)
 
+    def encode_with_tokens(self, texts, *, keep, skip=()):
+        texts = list(texts)
+        return self.encode(texts), [keep(self.encode(text.split()[:20])) for text in texts]
+
+    def token_places(self, text, *, skip=()):
+        return [(0, len(text)) for _ in text.split()[:20]]
+
 
 def opened(path: str) -> Library:
-    return Library.open(path, StubEncoder(), analyser="bigrams", tuning=Tuning(batch_documents=8, cache_from=50, stale_part=0.2))
+    tuning = Tuning(batch_documents=8, cache_from=50, stale_part=0.2)
+    return Library.open(path, StubEncoder(), analyser="bigrams", tuning=tuning, token_vectors="1bit")
 
 
 def record(id: str, version: int) -> dict:

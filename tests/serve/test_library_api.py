@@ -248,3 +248,19 @@ def test_the_name_of_a_library_whose_file_is_gone_is_free_again(model: SentenceE
         assert server.get("/api/libraries/lost").status == 404
         assert server.post("/api/libraries", {"name": "lost", "records": RECORDS[:1]}).status == 201
         assert server.get("/api/libraries/lost").json["documents"] == 1
+
+
+def test_a_library_with_token_vectors_re_ranks_by_them(server: Running) -> None:
+    made = server.post("/api/libraries", {"name": "late", "records": RECORDS, "token_vectors": "1bit"})
+    assert made.json["token_vectors"] == "1bit"
+    search = "/api/libraries/late/search"
+    found = server.post(search, {"query": "winter snow", "explain": True}).json["hits"]
+    assert {hit["scored_by"] for hit in found} == {"late"}
+    assert [match["query"] for match in found[0]["explanation"]["matches"]] == ["winter", "snow"]
+    for choice in ("late", True):
+        again = server.post(search, {"query": "winter snow", "rerank": choice}).json["hits"]
+        assert [hit["id"] for hit in again] == [hit["id"] for hit in found]
+    assert server.post(search, {"query": "winter snow", "rerank": False}).json["hits"][0]["scored_by"] == "meaning"
+    refused = server.post(f"{NEWS}/search", {"query": "winter snow", "rerank": "late"})
+    assert refused.status in (400, 422)
+    assert "token vectors" in refused.body.decode()

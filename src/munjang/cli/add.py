@@ -6,10 +6,10 @@ its vector there; a longer text is split by the library and its passages are enc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -25,7 +25,7 @@ from munjang.library.store import Settings
 from munjang.models.prompted_encoder import PromptedEncoder
 from munjang.models.registry import resolve
 from munjang.text.records import BadLines, Record
-from munjang.types import Vectors
+from munjang.types import SkippedTokens, Vectors
 
 app = new_app()
 
@@ -35,6 +35,7 @@ app = new_app()
         "munjang add news.db news.csv",
         "munjang add news.db 2024.jsonl 2025.jsonl --text-column body --id-column url",
         "munjang add notes.db notes/",
+        "munjang add papers.db papers.jsonl --late",
         "munjang add news.db vectors/  (a folder of munjang bulk: nothing is encoded again)",
         "cat lines.txt | munjang add lines.db -",
     )
@@ -48,6 +49,7 @@ def add(
     *,
     columns: Columns,
     options: Annotated[Chosen, Takes(Library.open)],
+    late: Annotated[bool, typer.Option("--late", help="Short for --token-vectors 1bit.")] = False,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count broken lines and go on.")] = False,
     chosen_model: ModelChoice,
     as_json: JsonOption = False,
@@ -66,7 +68,7 @@ def add(
         compute=chosen_model.compute,
         create=True,
         new=made,
-        **options,
+        **(options | ({"token_vectors": options["token_vectors"] or "1bit"} if late else {})),
     ) as opened:
         try:
             with progress_bar("add", None, shown=True) as advance:
@@ -148,6 +150,16 @@ class KnownVectors:
         fresh = iter(self.model.encode(unknown)) if unknown else iter(())
         rows = [next(fresh) if vector_D is None else vector_D for vector_D in found]
         return np.stack(rows) if rows else np.zeros((0, self.dimension), np.float32)
+
+    def encode_with_tokens(
+        self, texts: Iterable[str], /, *, keep: Callable[[Vectors], Any], skip: Collection[SkippedTokens] = ()
+    ) -> tuple[Vectors, list[Any]]:
+        """Return vectors and token rows of the model, which has to read the texts for these."""
+        return self.model.encode_with_tokens(texts, keep=keep, skip=skip)
+
+    def token_places(self, text: str, /, *, skip: Collection[SkippedTokens] = ()) -> list[tuple[int, int]]:
+        """Return which characters of a text stand behind each token row."""
+        return self.model.token_places(text, skip=skip)
 
 
 def read_with_vectors(library: Library, files: Sequence[str], columns: Columns, *, bad: BadLines | None) -> Iterator[Record]:

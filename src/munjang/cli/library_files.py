@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from munjang.library.store import Settings
     from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.text.records import BadLines, Record
+    from munjang.vectors.maxsim import TokenFormat
 
 WHOLE_FILES = (".txt", ".md")
 """In a folder, a file of these is one document."""
@@ -61,6 +62,7 @@ def open_with_model(
     passage_characters: int | None = None,
     new: Settings | None = None,
     patience: float = PATIENCE,
+    token_vectors: TokenFormat | None = None,
 ) -> Library:
     """Open a library with the model named, else with the one it was built with, else, for a new one, with the default model.
 
@@ -78,12 +80,14 @@ def open_with_model(
         encoder = load_for(path, new if found is None else found.store.settings(), model, compute).with_prompt(progress=True)
         if found is not None:
             found.use_encoder(encoder)
+            if token_vectors is not None:
+                found.keep_token_vectors(token_vectors)
             return found
     except BaseException:
         if found is not None:
             found.close()
         raise
-    return Library.open(path, encoder, create=True, passage_characters=passage_characters, patience=patience)
+    return Library.open(path, encoder, create=True, passage_characters=passage_characters, patience=patience, token_vectors=token_vectors)
 
 
 def load_for(path: str, settings: Settings | None, model: str | None, compute: Compute | None) -> SentenceEncoder:

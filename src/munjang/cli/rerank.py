@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -20,9 +22,14 @@ from munjang.cli.options import (
 )
 from munjang.cli.row_files import check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_table
+from munjang.errors import UsageError
 from munjang.models.cross_encoder import CrossEncoder
 from munjang.types import DEFAULT_COMPUTE
 from munjang.wording import count
+
+if TYPE_CHECKING:
+    from munjang.cli.row_files import TextRow
+    from munjang.types import Compute
 
 app = new_app()
 
@@ -31,22 +38,29 @@ app = new_app()
     epilog=examples(
         'munjang rerank "winter weather" candidates.txt --model my-reranker -k 5',
         'munjang rerank "겨울 날씨" news.csv --text-column title --model my-reranker --json',
+        'munjang rerank "winter weather" candidates.txt --late',
     )
 )
 def rerank(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="The query.")],
     file: TextsArgument,
     *,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="A cross-encoder's name or folder.")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", "-m", help="A cross-encoder's name or folder; with --late a sentence encoder's.")
+    ] = None,
+    late: Annotated[
+        bool, typer.Option("--late", help="Compare the query's tokens with those of each text (MaxSim); faster than a cross-encoder.")
+    ] = False,
     options: Annotated[Chosen, Takes(CrossEncoder.rank)],
     columns: Columns,
     compute: ComputeOption = DEFAULT_COMPUTE,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Rank texts by how well they answer a query (cross-encoder).
+    """Rank texts by how well they answer a query.
 
     A cross-encoder reads query and text together: accurate but slow. Let a search find the candidates first.
+    With --late a sentence encoder reads each text once, and every token of the query is compared with every token of the text.
     -o writes .csv, .tsv or .jsonl.
     """
     from munjang.cli.collection import read_collection
@@ -54,6 +68,10 @@ def rerank(
     check_rows_output(output)
     read = read_collection(file, columns)
     records = read.rows
+    if late:
+        rows = _rank_late(query, records, model, compute)[: options["k"]] if options["budget_seconds"] is None else _refuse_budget()
+        _deliver(rows, output, as_json=as_json)
+        return
     scorer = CrossEncoder.load(model, compute=compute)
     ranking = scorer.rank(query, read.texts, progress=True, **options)
     if ranking.scored < len(records):
@@ -68,8 +86,29 @@ def rerank(
         }
         for place, found in enumerate(ranking.documents, 1)
     ]
+    _deliver(rows, output, as_json=as_json)
+
+
+def _rank_late(query: str, records: Sequence[TextRow], model: str | None, compute: Compute) -> list[dict[str, object]]:
+    from munjang.cli.load_model import load_for_search
+    from munjang.library.late import score_texts
+
+    queries, documents = load_for_search(model, compute=compute)
+    scores = score_texts(query, [record.text for record in records], documents, query_encoder=queries)
+    order = sorted(range(len(records)), key=lambda place: -scores[place])
+    return [
+        {"rank": rank, "id": records[place].id or str(place), "score": round(scores[place], 6), "text": records[place].text}
+        for rank, place in enumerate(order, 1)
+    ]
+
+
+def _refuse_budget() -> NoReturn:
+    raise UsageError("--budget is for a cross-encoder, --late scores all texts\n  leave one of them out")
+
+
+def _deliver(rows: Sequence[dict[str, object]], output: Path | None, *, as_json: bool) -> None:
     if output is not None:
-        write_rows(output, rows)
+        write_rows(output, list(rows))
     if as_json:
         emit(rows)
     elif output is None:

@@ -30,6 +30,7 @@ app = new_app()
         'munjang search news.db "winter weather" -k 5',
         'munjang search news.db "겨울 날씨" --hybrid --where "year >= 2020"',
         "munjang search news.db --like a --unlike b --json",
+        'munjang search papers.db "heat transfer" --rerank --explain',
         "munjang search news.db - -k 3 -o answers.csv < questions.txt",
     )
 )
@@ -41,8 +42,15 @@ def search(
     ] = None,
     *,
     options: Annotated[Chosen, Takes(Library.search)],
-    rerank: Annotated[bool, typer.Option("--rerank", help="Re-rank the best 50 hits with a cross-encoder.")] = False,
-    reranker: Annotated[str | None, typer.Option(help="The cross-encoder's name or folder; implies --rerank.")] = None,
+    rerank: Annotated[
+        bool | None,
+        typer.Option(
+            "--rerank/--no-rerank",
+            help="Re-rank the best 50 hits: by token vectors if the library has them (which is the default), else with a cross-encoder.",
+            show_default=False,
+        ),
+    ] = None,
+    reranker: Annotated[str | None, typer.Option(help="A cross-encoder's name or folder, which re-ranks instead.")] = None,
     output: OutputOption = None,
     chosen_model: ModelChoice,
     as_json: JsonOption = False,
@@ -60,14 +68,17 @@ def search(
         raise UsageError("--hybrid needs the words of a query, and --like alone has none\n  give a QUERY too, or leave --hybrid out")
     if options["budget_seconds"] is not None and not (rerank or reranker):
         raise UsageError("--budget limits re-ranking, but nothing is re-ranked\n  add --rerank, or leave --budget out")
-    if options["rerank_share"] is not None and not (rerank or reranker):
-        raise UsageError("--rerank-share is the re-ranker's weight, but nothing is re-ranked\n  add --rerank, or leave --rerank-share out")
-    scorer = _scorer(reranker) if rerank or reranker else None
+    if options["rerank_share"] is not None and rerank is False:
+        raise UsageError("--rerank-share is the re-ranker's weight, but nothing is re-ranked\n  leave --no-rerank or --rerank-share out")
+    if rerank is False and reranker:
+        raise UsageError("--no-rerank and --reranker contradict each other\n  leave one of them out")
     with open_with_model(library, chosen_model.model, compute=chosen_model.compute) as opened:
-        answers = [opened.search(query, rerank=scorer, **options) for query in asked]
+        has_tokens = opened.info().token_vectors is not None
+        scorer = _scorer(reranker) if reranker or (rerank and not has_tokens) else None
+        answers = [opened.search(query, rerank=rerank if scorer is None else scorer, **options) for query in asked]
         if not any(answers) and not opened.info().documents:
             note(f"{library}: the library is empty\n  add documents with munjang add")
-        has_scorer = scorer is not None
+        has_scorer = scorer is not None or (has_tokens and rerank is not False)
         rows = [[_row(hit, query, opened, has_scorer=has_scorer) for hit in hits] for query, hits in zip(asked, answers, strict=True)]
     if output is not None:
         write_rows(output, [_flat(query, rank, row) for query, each in zip(asked, rows, strict=True) for rank, row in enumerate(each, 1)])
@@ -113,9 +124,10 @@ def _row(hit: Hit, query: str | None, library: Library, *, has_scorer: bool) -> 
     if hit.stop - hit.start < len(hit.text):
         row |= {"passage": hit.passage, "start": hit.start, "stop": hit.stop}
     if has_scorer:
-        row["reranked"] = hit.reranked
+        row |= {"reranked": hit.reranked, "scored_by": hit.scored_by}
     if hit.explanation is not None:
-        row["explanation"] = {**asdict(hit.explanation), "tokens": _token_pairs(query, hit.passage, library)}
+        pairs = [] if hit.explanation.matches else _token_pairs(query, hit.passage, library)
+        row["explanation"] = {**asdict(hit.explanation), "tokens": pairs}
     return row
 
 
@@ -161,6 +173,10 @@ def _explained(facts: dict[str, Any]) -> str:
         parts.append(f"words {facts['bm25']:.2f} (rank {facts['words_rank']})")
     if facts["words"]:
         parts.append("shared: " + " ".join(facts["words"]))
+    if facts["late"] is not None:
+        parts.append(f"tokens {facts['late']:.3f}")
+    if facts["matches"]:
+        parts.append("met: " + ", ".join(f"{each['query']}~{each['text']} {each['cosine']:.2f}" for each in facts["matches"]))
     if facts["tokens"]:
         parts.append("tokens: " + ", ".join(f"{pair['query']}~{pair['text']} {pair['cosine']:.2f}" for pair in facts["tokens"]))
     return one_line("; ".join(parts))

@@ -44,6 +44,14 @@ class StaticEngine:
         """Yield the vectors of each batch in order."""
         return (self.vectors(ids, hidden_prefix=hidden_prefix) for ids in batches)
 
+    def vectors_and_tokens(self, ids: Sequence[Sequence[int]], *, hidden_prefix: int = 0) -> tuple[Vectors, Vectors]:
+        """Return one vector per text and one row per token, text behind text."""
+        return self.vectors(ids, hidden_prefix=hidden_prefix), self._rows([number for one in ids for number in one])
+
+    def tokens_of_batches(self, batches: Sequence[Sequence[Sequence[int]]], *, hidden_prefix: int = 0) -> Iterator[tuple[Vectors, Vectors]]:
+        """Yield the vectors and the token rows of each batch in order."""
+        return (self.vectors_and_tokens(ids, hidden_prefix=hidden_prefix) for ids in batches)
+
     def layer_outputs(self, ids: Sequence[int]) -> list[Vectors]:
         """Return the token vectors: the only layer there is."""
         return [self._rows(ids)]
@@ -106,6 +114,14 @@ class Engine(Protocol):
 
     def vectors_of_batches(self, batches: Sequence[Sequence[Sequence[int]]], *, hidden_prefix: int = 0) -> Iterator[Vectors]:
         """Yield the vectors of each batch in order."""
+        ...
+
+    def vectors_and_tokens(self, ids: Sequence[Sequence[int]], *, hidden_prefix: int = 0) -> tuple[Vectors, Vectors]:
+        """Return one vector per text and one row per token, text behind text, in one run."""
+        ...
+
+    def tokens_of_batches(self, batches: Sequence[Sequence[Sequence[int]]], *, hidden_prefix: int = 0) -> Iterator[tuple[Vectors, Vectors]]:
+        """Yield the vectors and the token rows of each batch in order."""
         ...
 
     def layer_outputs(self, ids: Sequence[int]) -> list[Vectors]:

@@ -35,7 +35,9 @@ class TransformerEngine:
         self.vocabulary_size = facts["vocabulary_size"]
         self._folder, self._threads = folder, threads
         self._session = Session(graph.model, graph.weights, threads=threads)
+        self._compute = compute
         self._token_session: Session | None = None
+        self._layer_session: Session | None = None
 
     def vectors(self, ids: Sequence[Sequence[int]], *, hidden_prefix: int = 0) -> Vectors:
         """Return one vector per text, in one run."""
@@ -46,12 +48,31 @@ class TransformerEngine:
         feeds = (self._feed(ids, hidden_prefix) for ids in batches)
         return (arrays[0] for arrays in self._session.run_many(feeds, ["vectors"]))
 
+    def vectors_and_tokens(self, ids: Sequence[Sequence[int]], *, hidden_prefix: int = 0) -> tuple[Vectors, Vectors]:
+        """Return one vector per text and one row per token, text behind text, in one run."""
+        vectors_BD, tokens_TW = self._session_with_tokens().run(self._feed(ids, hidden_prefix), ["vectors", "tokens"])
+        return vectors_BD, tokens_TW
+
+    def tokens_of_batches(self, batches: Sequence[Sequence[Sequence[int]]], *, hidden_prefix: int = 0) -> Iterator[tuple[Vectors, Vectors]]:
+        """Yield the vectors and the token rows of each batch in order, computed on all threads."""
+        feeds = (self._feed(ids, hidden_prefix) for ids in batches)
+        return ((arrays[0], arrays[1]) for arrays in self._session_with_tokens().run_many(feeds, ["vectors", "tokens"]))
+
     def layer_outputs(self, ids: Sequence[int]) -> list[Vectors]:
         """Return the embedding's and every layer's output for one text, each (tokens, width)."""
-        if self._token_session is None:
-            self._token_session = _open_layer_session(self._folder, self._threads)
+        if self._layer_session is None:
+            self._layer_session = _open_layer_session(self._folder, self._threads)
         names = [f"layer_{number}" for number in range(self.layers + 1)]
-        return self._token_session.run(self._feed([ids], 0), names)
+        return self._layer_session.run(self._feed([ids], 0), names)
+
+    def _session_with_tokens(self) -> Session:
+        """Return the session that has all token rows: the usual one, unless that computes first tokens only."""
+        if not reads_first_only(self._folder.modules):
+            return self._session
+        if self._token_session is None:
+            graph = _write_graph(self._folder, self._compute, every_token=True)
+            self._token_session = Session(graph.model, graph.weights, threads=self._threads)
+        return self._token_session
 
     def _feed(self, ids: Sequence[Sequence[int]], hidden_prefix: int) -> Feed:
         return pack(ids, first_position=self.first_position, hidden_prefix=hidden_prefix)
@@ -59,7 +80,7 @@ class TransformerEngine:
 
 def _load_graph(folder: ModelFolder) -> CachedGraph:
     """Take the quantised graph from the cache, or write it and keep it."""
-    key = make_cache_key(fingerprint(folder), "int8", *map(str, folder.modules[1:]))
+    key = make_cache_key(fingerprint(folder), "int8, tokens", *map(str, folder.modules[1:]))
     graph = load_graph(key)
     if graph is None:
         graph = _write_graph(folder, "int8")
@@ -67,15 +88,20 @@ def _load_graph(folder: ModelFolder) -> CachedGraph:
     return graph
 
 
-def _write_graph(folder: ModelFolder, compute: Compute) -> CachedGraph:
-    """Write the graph from token ids to the final vector."""
+def _write_graph(folder: ModelFolder, compute: Compute, *, every_token: bool = False) -> CachedGraph:
+    """Write the graph from token ids to the final vector and to token rows; with `every_token` also where only first tokens are pooled."""
     backbone = _read_backbone(folder)
     pen = GraphBuilder()
     layout = PackedLayout(pen)
     writer: LinearWriter = FloatWriter(pen) if compute == "float32" else Int8Writer(pen)
-    out = write_encoder(pen, backbone, layout, writer, first_only=reads_first_only(folder.modules))
-    vectors = write_head(pen, out.hidden, layout, folder.modules[1:], backbone.dimension)
+    pools_first = reads_first_only(folder.modules)
+    first_only = pools_first and not every_token
+    out = write_encoder(pen, backbone, layout, writer, first_only=first_only)
+    pooled_from = pen.add("Gather", [out.hidden, layout.first_rows()]) if pools_first and every_token else out.hidden
+    vectors = write_head(pen, pooled_from, layout, folder.modules[1:], backbone.dimension)
     pen.name_output(vectors, "vectors")
+    if not first_only:
+        pen.name_output(out.hidden, "tokens")
     facts = {
         "first_position": backbone.first_position,
         "max_tokens": backbone.max_tokens,
@@ -85,7 +111,10 @@ def _write_graph(folder: ModelFolder, compute: Compute) -> CachedGraph:
         "dimension": compute_head_width(folder.modules[1:], backbone.dimension),
         "vocabulary_size": int(backbone.words_VE.shape[0]),
     }
-    return replace(finish_graph(pen, PACKED_INPUTS, [("vectors", ["B", facts["dimension"]])]), facts=facts)
+    outputs: list[tuple[str, list[str | int]]] = [("vectors", ["B", facts["dimension"]])]
+    if not first_only:
+        outputs.append(("tokens", ["T", backbone.dimension]))
+    return replace(finish_graph(pen, PACKED_INPUTS, outputs), facts=facts)
 
 
 def _open_layer_session(folder: ModelFolder, threads: int | None) -> Session:

@@ -15,7 +15,7 @@ from munjang.library.indexing import Progress
 from munjang.library.open_store import ADDRESSES, open_store
 from munjang.library.sqlite_files import open_connection, translated
 from munjang.library.sqlite_store import SqliteStore
-from munjang.library.store import Entry, Store
+from munjang.library.store import Entry, Store, StoredCodebook
 
 BATCH = 512
 """Documents that are read and committed at once."""
@@ -60,18 +60,37 @@ def copy_documents(source: Store, target: Store, *, progress: Progress | None = 
             f"{target.name}: holds vectors of {quote(theirs.model)} ({theirs.fingerprint[:12]}), "
             f"{source.name} those of {quote(mine.model)} ({mine.fingerprint[:12]}), or is split otherwise\n  copy to a new library"
         )
+    book = _choose_codebook(source, target)
     copied = 0
-    for block in source.entries(block=BATCH):
+    for block in source.entries(block=BATCH, tokens=book is not None):
         with target.writer(f"copy from {source.name}", patience=patience):
             if target.settings() != mine:
                 raise UsageError(f"{target.name}: was encoded anew while it was copied to\n  copy to a new library")
             missing = _missing(block, target)
             if missing:
-                target.put(missing)
+                target.put(missing, codebook=book if book is not None and target.codebook() is None else None)
         copied += len(missing)
         if progress is not None:
             progress(len(block))
     return copied
+
+
+def _choose_codebook(source: Store, target: Store) -> StoredCodebook | None:
+    """Return the codebook with which token codes are copied; None where they are not: the target has documents without any."""
+    mine, theirs = source.codebook(), target.codebook()
+    if theirs is None:
+        return mine if mine is not None and mine.complete and not target.count()[0] else None
+    if mine is None or not mine.complete:
+        fact = f"{target.name}: keeps token vectors, {source.name} has none, or not yet for every passage"
+        raise UsageError(f"{fact}\n  make them first with Library.add_token_vectors").at_shell(
+            f"{fact}\n  make them first: munjang index {source.name} --late"
+        )
+    if not theirs.codebook.is_near(mine.codebook):
+        raise UsageError(
+            f"{target.name}: keeps token vectors in {theirs.codebook.format} ({theirs.codebook.fingerprint}), "
+            f"{source.name} in {mine.codebook.format} ({mine.codebook.fingerprint})\n  copy to a new library"
+        )
+    return theirs
 
 
 def _missing(block: list[Entry], target: Store) -> list[Entry]:

@@ -18,10 +18,23 @@ import numpy as np
 
 from munjang.errors import InputError, quote
 from munjang.library.index_config import Tuning
+from munjang.library.late import check_format, choose_codebook, encode_passages, make_codebook
 from munjang.library.passages import fitting_passages
-from munjang.library.store import Change, CommitUnknown, Document, Entry, NewMetadata, Passage, Settings, Store
+from munjang.library.store import (
+    Change,
+    CommitUnknown,
+    Document,
+    Entry,
+    NewMetadata,
+    NewTokenCodes,
+    Passage,
+    Settings,
+    Store,
+    StoredCodebook,
+)
 from munjang.library.words import passage_words
 from munjang.types import Encoder, Vectors
+from munjang.vectors.maxsim import TokenFormat
 from munjang.wording import brief_repr
 
 Progress = Callable[[int], None]
@@ -60,18 +73,29 @@ class AddReport:
 
 
 def add_batch(
-    store: Store, encoder: Encoder, waiting: Sequence[Document], *, must_exist: bool = False, progress: Progress | None = None
+    store: Store,
+    encoder: Encoder,
+    waiting: Sequence[Document],
+    *,
+    must_exist: bool = False,
+    progress: Progress | None = None,
+    tokens: TokenFormat | None = None,
 ) -> AddReport:
-    """Write a batch of documents in one commit; the caller holds the writer's lock. With `must_exist` a new id is refused."""
+    """Write a batch of documents in one commit; the caller holds the writer's lock. With `must_exist` a new id is refused.
+
+    `tokens` is how a library without documents keeps token vectors from now on; another one does as before.
+    """
     start = time.perf_counter()
-    [report] = _write_groups(store, encoder, [waiting], must_exist=must_exist, progress=progress)
+    [report] = _write_groups(store, encoder, [waiting], must_exist=must_exist, progress=progress, tokens=tokens)
     return replace(report, seconds=time.perf_counter() - start)
 
 
-def add_groups(store: Store, encoder: Encoder, groups: Sequence[Sequence[Document]]) -> list[AddReport]:
+def add_groups(
+    store: Store, encoder: Encoder, groups: Sequence[Sequence[Document]], *, tokens: TokenFormat | None = None
+) -> list[AddReport]:
     """Write the documents of several callers in one commit and return what became of each one's; the caller holds the writer's lock."""
     start = time.perf_counter()
-    reports = _write_groups(store, encoder, groups)
+    reports = _write_groups(store, encoder, groups, tokens=tokens)
     return [replace(report, seconds=time.perf_counter() - start) for report in reports]
 
 
@@ -82,6 +106,7 @@ def _write_groups(
     *,
     must_exist: bool = False,
     progress: Progress | None = None,
+    tokens: TokenFormat | None = None,
 ) -> list[AddReport]:
     batch, known = give_ids([document for group in groups for document in group], store)
     if must_exist:
@@ -89,7 +114,9 @@ def _write_groups(
     latest = {document.id: document for document in batch}
     fresh = [each for each in latest.values() if each.id not in known or known[each.id].content_hash != each.content_hash]
     fresh_ids = {each.id for each in fresh}
-    entries = {entry.document.id: entry for entry in make_entries(fresh, encoder, store.settings(), progress=progress)}
+    book = choose_codebook(store, encoder, tokens) if fresh else None
+    made = make_entries(fresh, encoder, store.settings(), progress=progress, book=book)
+    entries = {entry.document.id: entry for entry in made}
     kept = [each for each in latest.values() if each.id not in fresh_ids]
     other = {each.id: NewMetadata(each.id, each.metadata) for each in kept if known[each.id].metadata != each.metadata}
     if progress is not None:
@@ -110,20 +137,54 @@ def _write_groups(
     changes: list[Change] = [*entries.values(), *other.values()]
     try:
         if changes:
-            store.put(changes)
+            store.put(changes, codebook=_unless_stored(book, store))
     except CommitUnknown as error:
         error.result = reports if len(groups) > 1 else reports[0]
         raise
     return reports
 
 
-def make_entries(documents: Sequence[Document], encoder: Encoder, settings: Settings, *, progress: Progress | None = None) -> list[Entry]:
-    """Split documents into passages, encode these together, and find their words."""
+def _unless_stored(book: StoredCodebook | None, store: Store) -> StoredCodebook | None:
+    stored = store.codebook()
+    return None if book is None or (stored is not None and stored.checksum == book.checksum) else book
+
+
+def add_missing_codes(store: Store, encoder: Encoder, format: TokenFormat, *, limit: int) -> tuple[int, bool]:
+    """Write the token codes of some passages that have none; return how many got them, and whether all have them now.
+
+    The caller holds the writer's lock and calls again until all have them; whoever is stopped goes on later. Only then are they used.
+    """
+    stored = store.codebook()
+    if stored is None or stored.fingerprint != encoder.fingerprint:
+        stored = make_codebook(encoder, format, complete=False)
+    elif stored.codebook.format != format:
+        check_format(store, format)
+    rows = store.rows_without_codes(limit)
+    places = store.places(rows)
+    documents = store.get(sorted({place.id for place in places.values()}))
+    found = [(row, documents[place.id].text[place.start : place.stop]) for row, place in sorted(places.items())]
+    codes = encode_passages(encoder, [text for _, text in found], stored)[1] if found else []
+    is_last = len(rows) < limit
+    if found or stored.complete != is_last:
+        changes = [NewTokenCodes(row, code) for (row, _), code in zip(found, codes, strict=True)]
+        store.put(changes, codebook=_unless_stored(replace(stored, complete=is_last), store))
+    return len(found), is_last
+
+
+def make_entries(
+    documents: Sequence[Document],
+    encoder: Encoder,
+    settings: Settings,
+    *,
+    progress: Progress | None = None,
+    book: StoredCodebook | None = None,
+) -> list[Entry]:
+    """Split documents into passages, encode these together, with the codes of their tokens if there is a codebook, and find their words."""
     places = fitting_passages([each.text for each in documents], encoder, settings)
     texts = [each.text[start:stop] for each, spans in zip(documents, places, strict=True) for start, stop in spans]
     if not texts:
         return []
-    vectors_PD = _encoded(encoder, texts, settings)
+    vectors_PD, codes = _encoded(encoder, texts, settings, book)
     entries, at = [], 0
     for document, spans in zip(documents, places, strict=True):
         passages = []
@@ -131,16 +192,18 @@ def make_entries(documents: Sequence[Document], encoder: Encoder, settings: Sett
             if progress is not None:
                 progress(0)
             passages.append(Passage(*span, tuple(passage_words(text, settings.analyser))))
-        entries.append(Entry(document, tuple(passages), vectors_PD[at : at + len(spans)]))
+        own_codes = None if codes is None else tuple(codes[at : at + len(spans)])
+        entries.append(Entry(document, tuple(passages), vectors_PD[at : at + len(spans)], own_codes))
         at += len(spans)
     return entries
 
 
-def _encoded(encoder: Encoder, texts: list[str], settings: Settings) -> Vectors:
-    vectors_PD = np.asarray(encoder.encode(texts), dtype=np.float32)
+def _encoded(encoder: Encoder, texts: list[str], settings: Settings, book: StoredCodebook | None) -> tuple[Vectors, list[bytes] | None]:
+    vectors, codes = (encoder.encode(texts), None) if book is None else encode_passages(encoder, texts, book)
+    vectors_PD = np.asarray(vectors, dtype=np.float32)
     if vectors_PD.shape != (len(texts), settings.dimension):
         raise InputError(f"the model gave vectors of shape {vectors_PD.shape}, expected {(len(texts), settings.dimension)}")
-    return vectors_PD
+    return vectors_PD, codes
 
 
 def split_batches(documents: Iterable[Document], tuning: Tuning) -> Iterator[list[Document]]:

@@ -7,15 +7,13 @@ each batch. Searching never waits for a writer.
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, repeat
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -23,14 +21,16 @@ from munjang.errors import UsageError, quote
 from munjang.file_lock import PATIENCE, PatienceOption
 from munjang.library.feedback import liked_vector
 from munjang.library.index_config import Tuning
-from munjang.library.indexing import AddReport, Progress, add_batch, add_groups, make_entries, split_batches
+from munjang.library.indexing import AddReport, Progress, add_batch, add_groups, add_missing_codes, make_entries, split_batches
+from munjang.library.late import check_format, encode_questions, find_codebook, make_codebook
 from munjang.library.matrix import unit
 from munjang.library.open_store import check_model, choose_views, model_name, open_store, settings_for
 from munjang.library.ranking import Hybrid, Query
 from munjang.library.records import Records, documents, storable
 from munjang.library.results import Hit, Info, info_of
-from munjang.library.search import KnownKeys, Request, UnknownKeyWarning, find, finish
-from munjang.library.store import CommitUnknown, Document, Entry, ServerLost, Store
+from munjang.library.search import KnownKeys, Readers, Request, UnknownKeyWarning, find, finish
+from munjang.library.store import Document, Entry, Store
+from munjang.library.turns import Value, check_patience, read_again, write_in_turn
 from munjang.library.vector_search import VectorSearch
 from munjang.library.where import Condition, parse_where
 from munjang.library.words import question_words, with_stems
@@ -40,13 +40,9 @@ from munjang.text.korean import Analyser
 from munjang.text.records import BadLines
 from munjang.text.unicode import clean
 from munjang.text.validate_texts import validate_ids, validate_text, validate_texts
-from munjang.types import Encoder, Scorer, check_encoder, check_scorer
+from munjang.types import Encoder, Scorer, TokenEncoder, Vectors, check_encoder, check_scorer
+from munjang.vectors.maxsim import TokenFormat, check_token_format
 from munjang.wording import name_facts, quote_place
-
-Value = TypeVar("Value")
-
-READ_PAUSES = (0.05, 0.5)
-"""Seconds before a read is tried again after a server ended the connection."""
 
 QUERY_CHARACTERS = 10_000
 """Characters of a query that are looked at for words."""
@@ -66,6 +62,7 @@ class Library:
         patience: float = PATIENCE,
     ) -> None:
         self.store = store
+        self._token_vectors: TokenFormat | None = None
         self.encoder = encoder
         self.query_encoder = query_encoder or encoder
         self._tuning = tuning
@@ -92,6 +89,9 @@ class Library:
         tuning: Tuning | None = None,
         patience: PatienceOption = PATIENCE,
         name: str | None = None,
+        token_vectors: Annotated[
+            TokenFormat | None, Option("Keep a vector for every token too, in so many bits, which re-ranks searches (new libraries only).")
+        ] = None,
     ) -> Library:
         """Open the library at a path, or create it; an encoder that is not the library's own is rejected with both names.
 
@@ -100,6 +100,8 @@ class Library:
         keeps its own.
         `patience` is how many seconds a call that writes waits for other writers before it raises Busy. `name` is what messages call the
         library, else its path. A library on a read-only disk can be searched.
+        `token_vectors` is for a new library: a vector for every token is kept too, in so many bits ("1bit" is enough), by which searches
+        are re-ranked. A library that has them keeps them up to date without being asked.
         """
         check_options(Library.open, locals())
         for argument, given in (("encoder", encoder), ("query_encoder", query_encoder)):
@@ -113,10 +115,13 @@ class Library:
             if encoder is not None:
                 encoder, query_encoder = choose_views(encoder, query_encoder, store.settings().fingerprint)
                 check_model(store, encoder)
+            library = cls(store, encoder, query_encoder=query_encoder, folder=folder, tuning=tuning or Tuning(), patience=patience)
+            if token_vectors is not None:
+                library.keep_token_vectors(token_vectors)
         except BaseException:
             store.close()
             raise
-        return cls(store, encoder, query_encoder=query_encoder, folder=folder, tuning=tuning or Tuning(), patience=patience)
+        return library
 
     def add(
         self, records: Records, *, progress: Progress | None = None, bad: BadLines | None = None, patience: float | None = None
@@ -136,7 +141,7 @@ class Library:
 
         def write() -> list[AddReport]:
             check_model(self.store, encoder)
-            return add_groups(self.store, encoder, found)
+            return add_groups(self.store, encoder, found, tokens=self._token_vectors)
 
         return self._in_turn("add", write, wrote=lambda reports: any(each.written for each in reports), patience=patience)
 
@@ -153,7 +158,7 @@ class Library:
         """Return the documents with these ids, in this order, without those that do not exist."""
         wanted = validate_ids(ids)
         self.store.verify()
-        found = self._read(lambda: self.store.get([id for id in wanted if storable(id)]))
+        found = read_again(lambda: self.store.get([id for id in wanted if storable(id)]))
         return [found[id] for id in wanted if id in found]
 
     def use_encoder(self, encoder: Encoder, query_encoder: Encoder | None = None) -> None:
@@ -175,11 +180,13 @@ class Library:
         ] = None,
         strict: Annotated[bool, Option("Refuse a filter with a metadata key that no document has.")] = False,
         hybrid: Annotated[bool | Hybrid, Option("Search for words as well as for meaning.")] = False,
-        rerank: Scorer | None = None,
+        rerank: Scorer | Literal["late"] | bool | None = None,
         rerank_share: Annotated[
             float | None,
             Option(
-                "The cross-encoder's weight, by default what its folder asks for; the rest goes to the first-stage score.", min=0.01, max=1
+                "The re-ranker's weight, by default what a cross-encoder's folder asks for; the rest goes to the first-stage score.",
+                min=0.01,
+                max=1,
             ),
         ] = None,
         budget_seconds: Annotated[float | None, Option("Stop re-ranking after so many seconds.", min=0, flags=("--budget",))] = None,
@@ -195,28 +202,29 @@ class Library:
     ) -> list[Hit]:
         """Return the k best documents, best first.
 
-        `where` filters by metadata (`"year >= 2020 and category = '소설'"`). `hybrid` adds words to meaning. `rerank` is a cross-encoder
-        that re-ranks the best 50, for at most `budget_seconds`; `rerank_share` is its weight, and the rest of the weight goes to the
-        first-stage score (default: the model's own). `exact` chooses between exact and approximate search; None takes
+        `where` filters by metadata (`"year >= 2020 and category = '소설'"`). `hybrid` adds words to meaning. A library with token vectors
+        re-ranks the best 50 by them; `rerank=False` leaves that out, and "late" insists on it. `rerank` may be a cross-encoder that does it
+        instead, for at most `budget_seconds`. `rerank_share` is the re-ranker's weight, and the rest of the weight goes to the first-stage
+        score (default: the re-ranker's own). `exact` chooses between exact and approximate search; None takes
         approximate where lists exist. `like` and `unlike` are ids of documents to be similar to and to avoid, with or without a query; they
         are not among the hits. `min_score` is a bound on the score that is shown. A key of `where` that no document has is an
         UnknownKeyWarning; with `strict` an error; with `notes` a sentence appended there.
         """
-        if query is None and (not like or rerank is not None):
+        if query is None and (not like or rerank not in (None, False)):
             raise UsageError("there is no query, expected one, or documents to look near (like), which a re-ranker cannot read")
         like, unlike = validate_ids(like, name="like"), validate_ids(unlike, name="unlike")
-        request = _request(locals(), rerank=rerank)
+        request = self._request(locals(), rerank)
         self.store.verify()
         self._check_keys(request.where, strict, notes)
         if query is None:
-            request = replace(request, hybrid=None)
-            vector_D = self._read(lambda: liked_vector(self.store, None, like, unlike))
+            request = replace(request, hybrid=None, late=False)
+            vector_D = read_again(lambda: liked_vector(self.store, None, like, unlike))
             return self._find([Query(vector_D, ())], [""], request)[0]
         text = _question(query)
         [asked] = self._queries([text], request)
         if like or unlike:
             near_D = asked.vector_D
-            asked = replace(asked, vector_D=self._read(lambda: liked_vector(self.store, near_D, like, unlike)))
+            asked = replace(asked, vector_D=read_again(lambda: liked_vector(self.store, near_D, like, unlike)))
         return self._find([asked], [text], request)[0]
 
     @explain_other_names(SEARCH)
@@ -228,7 +236,7 @@ class Library:
         where: str | Condition | None = None,
         strict: bool = False,
         hybrid: bool | Hybrid = False,
-        rerank: Scorer | None = None,
+        rerank: Scorer | Literal["late"] | bool | None = None,
         rerank_share: float | None = None,
         budget_seconds: float | None = None,
         min_score: float | None = None,
@@ -240,7 +248,7 @@ class Library:
 
         `budget_seconds` is for each query. `like` and `unlike` belong to one query, so they are not taken.
         """
-        request = _request(locals() | {"like": (), "unlike": ()}, rerank=rerank)
+        request = self._request(locals() | {"like": (), "unlike": ()}, rerank)
         texts = [_question(query) for query in validate_texts(queries, name="queries")]
         self.store.verify()
         self._check_keys(request.where, strict, notes)
@@ -253,7 +261,7 @@ class Library:
 
     def info(self) -> Info:
         """Return the library's settings and content."""
-        return self._read(lambda: info_of(self.store))
+        return read_again(lambda: info_of(self.store))
 
     def check(self) -> list[str]:
         """Read everything and return a list of problems, one sentence each. Caches need no check: none is trusted."""
@@ -278,17 +286,45 @@ class Library:
         encoder, query_encoder = choose_views(encoder, query_encoder, None)
         way = with_stems(self.store.settings().analyser)
         settings = replace(settings_for(encoder, passage_characters=passage_characters), analyser=way)
+        old = read_again(lambda: find_codebook(self.store))
+        book = None if old is None else make_codebook(encoder, old.codebook.format)
 
         def entries() -> Iterator[Entry]:
             for block in self.store.entries(block=self._tuning.batch_documents):
-                yield from make_entries([entry.document for entry in block], encoder, settings)
+                yield from make_entries([entry.document for entry in block], encoder, settings, book=book)
                 if progress is not None:
                     progress(len(block))
 
         self.store.verify(whole=True)  # a document that damage hides would be dropped
         with self.store.writer(f"reencode with {model_name(encoder)}", patience=self._patience(patience)):
-            self.store.put(entries(), settings=settings)
+            self.store.put(entries(), settings=settings, codebook=book)
         self.encoder, self.query_encoder = encoder, query_encoder
+
+    def keep_token_vectors(self, format: TokenFormat = "1bit") -> None:
+        """Keep token vectors from the first `add` on; a library that keeps others, or has documents without any, is refused."""
+        check_token_format(format)
+        check_format(self.store, format)
+        self._token_vectors = format
+
+    def add_token_vectors(self, format: TokenFormat = "1bit", *, progress: Progress | None = None, patience: float | None = None) -> int:
+        """Keep a vector for every token from now on, make those of the documents that are there, and return of how many passages.
+
+        Commits batch by batch and lets other writers in between; whoever is interrupted goes on with the next call. Searches use token
+        vectors when every passage has them.
+        """
+        check_token_format(format)
+        encoder, total, done = self._needed(self.encoder), 0, False
+
+        def write() -> tuple[int, bool]:
+            check_model(self.store, encoder)
+            return add_missing_codes(self.store, encoder, format, limit=self._tuning.batch_documents)
+
+        while not done:
+            written, done = self._in_turn("token vectors", write, wrote=lambda result: result[0] > 0, patience=patience)
+            total += written
+            if progress is not None:
+                progress(written)
+        return total
 
     def discard_new(self) -> bool:
         """Close a library; remove it if opening it here made it, nothing was written since and nobody else has it open. Say whether it was.
@@ -319,7 +355,7 @@ class Library:
 
             def write(batch: list[Document] = batch) -> AddReport:
                 check_model(self.store, encoder)  # someone may have changed the library's model meanwhile
-                return add_batch(self.store, encoder, batch, must_exist=must_exist, progress=progress)
+                return add_batch(self.store, encoder, batch, must_exist=must_exist, progress=progress, tokens=self._token_vectors)
 
             report += self._in_turn(purpose, write, wrote=lambda done: done.written > 0, patience=patience)
             if progress is not None:
@@ -327,38 +363,13 @@ class Library:
         return replace(report, seconds=time.perf_counter() - start)
 
     def _in_turn(self, purpose: str, work: Callable[[], Value], *, wrote: Callable[[Value], bool], patience: float | None) -> Value:
-        """Do work that may be repeated as the only writer; repeat it when the store's server was lost, while patience lasts.
-
-        Where the server was lost in a commit, and repeating writes nothing, the commit had taken place, and its result counts.
-        """
-        end = time.monotonic() + self._patience(patience)
-        unknown: CommitUnknown | None = None
-        for pause in chain((0.02, 0.05, 0.1, 0.2, 0.5), repeat(1.0)):
-            try:
-                with self.store.writer(purpose, patience=max(0.0, end - time.monotonic())):
-                    result = work()
-                return unknown.result if unknown is not None and unknown.result is not None and not wrote(result) else result
-            except ServerLost as error:
-                unknown = error if isinstance(error, CommitUnknown) else unknown
-                if time.monotonic() + pause >= end:
-                    raise unknown or error from None
-                time.sleep(pause)
-        raise AssertionError("the pauses never end")
+        return write_in_turn(self.store, purpose, work, wrote=wrote, patience=self._patience(patience))
 
     def _patience(self, patience: float | None) -> float:
         return self.patience if patience is None else check_patience(patience)
 
-    def _read(self, work: Callable[[], Value]) -> Value:
-        """Read again when the store's server ended the connection, as in a restart."""
-        for pause in READ_PAUSES:
-            try:
-                return work()
-            except ServerLost:
-                time.sleep(pause)
-        return work()
-
     def _check_keys(self, where: Condition | None, strict: bool, notes: list[str] | None) -> None:
-        unknown = [] if where is None else self._read(lambda: self._keys.name_unknown(where))
+        unknown = [] if where is None else read_again(lambda: self._keys.name_unknown(where))
         if unknown and strict:
             raise UsageError("\n".join(unknown))
         if notes is not None:
@@ -377,24 +388,38 @@ class Library:
             with self.store.snapshot():
                 if self.encoder is not None:
                     check_model(self.store, self.encoder)
-                return find(self.store, self._meaning, queries, request)
+                return find(self.store, self._meaning, queries, request, readers=Readers(self.query_encoder, self.encoder))
 
-        return finish(self._read(find_in_one_commit), texts, request)
+        return finish(read_again(find_in_one_commit), texts, request)
 
     def _queries(self, texts: Sequence[str], request: Request) -> list[Query]:
-        vectors_ND = unit(np.asarray(self._needed(self.query_encoder).encode(texts), dtype=np.float32))
+        reader = self._needed(self.query_encoder)
+        tokens: Sequence[Vectors | None] = [None] * len(texts)
+        if request.late:
+            vectors, tokens = encode_questions(reader, texts)
+        else:
+            vectors = reader.encode(texts)
+        vectors_ND = unit(np.asarray(vectors, dtype=np.float32))
         words: list[tuple[str, ...]] = [()] * len(texts)
         if request.hybrid is not None or request.explain:
-            way = self._read(self.store.settings).analyser
+            way = read_again(self.store.settings).analyser
             words = [question_words(text[:QUERY_CHARACTERS], way) for text in texts]
-        return [Query(vector_D, each) for vector_D, each in zip(vectors_ND, words, strict=True)]
+        return [Query(*each) for each in zip(vectors_ND, words, texts, tokens, strict=True)]
 
-
-def check_patience(seconds: float) -> float:
-    """Return how long to wait, if one can wait so long."""
-    if not 0 <= seconds < math.inf:
-        raise UsageError(f"patience is {seconds!r}, expected a number of seconds, at least 0")
-    return seconds
+    def _request(self, values: Mapping[str, Any], rerank: Scorer | Literal["late"] | bool | None) -> Request:
+        """Return what the options ask for; by default a library with token vectors re-ranks by them."""
+        if rerank is not None and not isinstance(rerank, bool) and rerank != "late":
+            return _request(values, rerank=rerank)
+        request = _request(values, rerank=None)
+        if rerank is False or values.get("query", "") is None:
+            return request
+        late = read_again(lambda: find_codebook(self.store)) is not None and isinstance(self.query_encoder, TokenEncoder)
+        if rerank and not late:
+            fact = f"{self.store.name}: has no token vectors, or not yet for every passage, so nothing can be re-ranked by them"
+            raise UsageError(f"{fact}\n  make them with Library.add_token_vectors, or hand in a cross-encoder (rerank=…)").at_shell(
+                f"{fact}\n  make them: munjang index {self.store.name} --late"
+            )
+        return replace(request, late=late)
 
 
 def _request(values: Mapping[str, Any], *, rerank: Scorer | None) -> Request:

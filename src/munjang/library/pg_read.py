@@ -16,6 +16,9 @@ import numpy as np
 from munjang.errors import DamagedFile, quote
 from munjang.library.pg_connections import run
 from munjang.library.pg_schema import read_settings as read_settings
+from munjang.library.pg_tokens import read_codebook as read_codebook
+from munjang.library.pg_tokens import read_rows_without_codes as read_rows_without_codes
+from munjang.library.pg_tokens import read_token_codes as read_token_codes
 from munjang.library.pg_write import BY_ID, keys_of, vector_text, word_counts
 from munjang.library.store import MAX_WORDS, Document, Entry, Passage, Place, Scored, VectorBlock, document_checksum, passage_checksum
 from munjang.library.where import Condition
@@ -45,7 +48,9 @@ def read_documents(connection: psycopg.Connection[Any], ids: Sequence[str], name
     return {document.id: document for document in documents}
 
 
-def read_entries(connection: psycopg.Connection[Any], *, dimension: int, block: int, name: str) -> Iterator[list[Entry]]:
+def read_entries(
+    connection: psycopg.Connection[Any], *, dimension: int, block: int, name: str, tokens: bool = False
+) -> Iterator[list[Entry]]:
     """Yield all documents with passages and vectors, by their number."""
     after = 0
     while found := run(connection, f"{_DOCUMENTS} WHERE number > %s ORDER BY number LIMIT %s", (after, block)).fetchall():
@@ -53,7 +58,9 @@ def read_entries(connection: psycopg.Connection[Any], *, dimension: int, block: 
         passages: dict[int, list[tuple[Any, ...]]] = {number: [] for number in numbers}
         for row in run(connection, f'{_VECTORS} WHERE passages.document = ANY(%s) ORDER BY passages."row"', (numbers,)):
             passages[row[1]].append(row)
-        yield [_entry(row, passages[row[0]], dimension, name) for row in found]
+        rows = [row[0] for each in passages.values() for row in each]
+        codes = read_token_codes(connection, rows, name) if tokens else {}
+        yield [_entry(row, passages[row[0]], dimension, name, codes) for row in found]
         after = numbers[-1]
 
 
@@ -180,9 +187,10 @@ def _document(row: tuple[Any, ...], name: str) -> Document:
     return Document(id, text, json.loads(metadata), content_hash)
 
 
-def _entry(row: tuple[Any, ...], found: list[tuple[Any, ...]], dimension: int, name: str) -> Entry:
+def _entry(row: tuple[Any, ...], found: list[tuple[Any, ...]], dimension: int, name: str, codes: dict[int, bytes]) -> Entry:
     passages = tuple(Passage(each[2], each[3], tuple(each[7])) for each in found)
-    return Entry(_document(row, name), passages, _vector_block(found, dimension, name).vectors_ND)
+    whole = tuple(codes[each[0]] for each in found) if codes and all(each[0] in codes for each in found) else None
+    return Entry(_document(row, name), passages, _vector_block(found, dimension, name).vectors_ND, whole)
 
 
 def _vector_block(found: list[tuple[Any, ...]], dimension: int, name: str) -> VectorBlock:

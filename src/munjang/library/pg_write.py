@@ -12,7 +12,17 @@ import numpy as np
 
 from munjang.errors import UsageError, quote
 from munjang.library.pg_connections import run
-from munjang.library.store import Change, Entry, NewMetadata, document_checksum, metadata_json, passage_checksum
+from munjang.library.pg_tokens import put_codes
+from munjang.library.store import (
+    Change,
+    Entry,
+    NewMetadata,
+    NewTokenCodes,
+    StoredCodebook,
+    document_checksum,
+    metadata_json,
+    passage_checksum,
+)
 
 if TYPE_CHECKING:
     import psycopg
@@ -30,9 +40,11 @@ BY_ID = "documents.key = ANY(%s::bytea[])"
 class Writing:
     """Numbers given out, and entries that wait for their COPY, in one transaction."""
 
-    def __init__(self, connection: psycopg.Connection[Any], *, dimension: int, microseconds: int) -> None:
+    def __init__(
+        self, connection: psycopg.Connection[Any], *, dimension: int, microseconds: int, codebook: StoredCodebook | None = None
+    ) -> None:
         last_row, self.before = run(connection, "SELECT last_row, last_number FROM settings").fetchone()
-        self.connection, self.dimension = connection, dimension
+        self.connection, self.dimension, self.codebook = connection, dimension, codebook
         # Beginning at the time keeps the numbers apart from those that a restored copy of this database may have used.
         self.rows, self.numbers = count(max(last_row + 1, microseconds)), count(self.before + 1)
         self.last = (last_row, self.before)
@@ -44,6 +56,10 @@ class Writing:
             if isinstance(change, NewMetadata):
                 self._flush()
                 put_metadata(self.connection, change)
+                continue
+            if isinstance(change, NewTokenCodes):
+                self._flush()
+                put_codes(self.connection, [(change.row, change.codes)], self.codebook)
                 continue
             _check(change, self.dimension)
             self._waiting.pop(change.document.id, None)
@@ -69,6 +85,9 @@ class Writing:
         _copy(self.connection, 'passages ("row", document, start, stop, words, length, vector, checksum)', map(_passage_row, passages))
         words = ((key, row, times) for row, _, passage, _ in passages for key, times in word_counts(passage.words).items())
         _copy(self.connection, 'words (word, "row", count)', words)
+        every_code = (code for _, entry in numbered for code in entry.token_codes or [None] * len(entry.passages))
+        coded = [(row, code) for (row, *_), code in zip(passages, every_code, strict=True) if code is not None]
+        put_codes(self.connection, coded, self.codebook)
 
 
 def put_metadata(connection: psycopg.Connection[Any], change: NewMetadata) -> None:

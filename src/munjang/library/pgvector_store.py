@@ -15,11 +15,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from munjang.errors import Busy, InputError, UsageError, quote
-from munjang.library import pg_read, pg_write
+from munjang.library import pg_read, pg_tokens, pg_write
 from munjang.library.pg_connections import Address, PostgresConnections, roll_back, run, translate_errors
 from munjang.library.pg_schema import add_later_columns, create, exists, make_index, read_settings, write_settings
 from munjang.library.sql_store import SqlStore
-from munjang.library.store import ADVICE, Change, CommitUnknown, Scored, Settings
+from munjang.library.store import ADVICE, Change, CommitUnknown, Scored, Settings, StoredCodebook
 from munjang.library.where import Condition
 from munjang.types import Vectors
 
@@ -97,7 +97,7 @@ class PgvectorStore(SqlStore["psycopg.Connection[Any]"]):
             holder = "someone else" if self._connections.address.discreet else _holder(connection)
             raise Busy(f"{self.name}: {holder} is writing\n  {ADVICE}")
 
-    def put(self, changes: Iterable[Change], /, *, settings: Settings | None = None) -> None:
+    def put(self, changes: Iterable[Change], /, *, settings: Settings | None = None, codebook: StoredCodebook | None = None) -> None:
         """Write all changes in one durable transaction."""
         if settings is not None:
             with translate_errors(self._connections.address):
@@ -105,8 +105,12 @@ class PgvectorStore(SqlStore["psycopg.Connection[Any]"]):
         with self._committed() as connection:
             if settings is not None:
                 write_settings(connection, settings)
+                pg_tokens.drop_codebook(connection)
+            if codebook is not None:
+                pg_tokens.write_codebook(connection, codebook)
+            book = codebook or pg_tokens.read_codebook(connection)
             dimension = (settings or read_settings(connection)).dimension
-            writing = pg_write.Writing(connection, dimension=dimension, microseconds=_microseconds())
+            writing = pg_write.Writing(connection, dimension=dimension, microseconds=_microseconds(), codebook=book)
             writing.take(changes)
             if settings is not None:
                 run(connection, "DELETE FROM documents WHERE number <= %s", (writing.before,))
@@ -135,12 +139,14 @@ class PgvectorStore(SqlStore["psycopg.Connection[Any]"]):
     def check(self) -> list[str]:
         """Read everything and return what is wrong."""
         with self._connections.walk() as connection:
-            return list(pg_read.findings(connection, dimension=read_settings(connection).dimension))
+            found = list(pg_read.findings(connection, dimension=read_settings(connection).dimension))
+            return [*found, *pg_tokens.findings(connection)]
 
     def compact(self) -> None:
         """Let the server use the space of deleted documents again."""
         with translate_errors(self._connections.address):
-            for table in ("documents", "passages", "words"):
+            tokens = ("token_codes",) if pg_tokens.has_tables(self._held()) else ()
+            for table in ("documents", "passages", "words", *tokens):
                 run(self._held(), f"VACUUM (ANALYZE) {table}")
 
     @contextmanager

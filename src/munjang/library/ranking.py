@@ -34,10 +34,12 @@ COSINES = (-1.0, 1.0)
 
 @dataclass(frozen=True)
 class Query:
-    """One thing to look for: a unit vector, and the words of the question if it has any."""
+    """One thing to look for: a unit vector, the words of the question if it has any, and its tokens' vectors if these are compared."""
 
     vector_D: Vectors
     words: tuple[str, ...]
+    text: str = ""
+    tokens_QD: Vectors | None = None
 
 
 @dataclass(frozen=True)

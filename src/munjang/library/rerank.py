@@ -73,7 +73,10 @@ def rerank_hits(
         scores = np.asarray(scorer.predict([(query, hit.passage) for hit in part]), dtype=np.float64).reshape(len(part), -1)
         if scores.shape[1] != 1:
             raise UsageError(f"the re-ranker gives {scores.shape[1]} scores for a pair, expected one\n  use a cross-encoder with one label")
-        scored += [replace(hit, score=float(score), reranked=True) for hit, score in zip(part, scores[:, 0], strict=True)]
+        scored += [
+            replace(hit, score=float(score), reranked=True, scored_by="cross-encoder")
+            for hit, score in zip(part, scores[:, 0], strict=True)
+        ]
     if len(scored) < len(hits) and isinstance(scorer, BudgetObserver):
         scorer.time_was_up(len(scored), len(hits))
     elif len(scored) < len(hits):

@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from munjang.library.store import Metadata, Store
 from munjang.wording import brief_repr
+
+ScoredBy: TypeAlias = Literal["meaning", "words", "meaning and words", "late", "cross-encoder"]
+"""Where a score comes from. "late" is MaxSim over token vectors; with a weight below 1, the last stage named has that weight."""
+
+
+@brief_repr
+@dataclass(frozen=True)
+class WordMatch:
+    """A word of the question and the word of the document that it met, by their most similar tokens."""
+
+    query: str
+    text: str
+    cosine: float
+    start: int
+    stop: int
+    """The word's place in the document's text, in characters."""
 
 
 @brief_repr
@@ -19,6 +36,10 @@ class Explanation:
     words_rank: int | None
     words: tuple[str, ...]
     """Words of the passage that the query asks for, as they stand there, in lower case."""
+    late: float | None = None
+    """MaxSim of the question's tokens and the passage's; None where the library was not asked for it."""
+    matches: tuple[WordMatch, ...] = ()
+    """Which word of the question met which word of the passage, in the order of the question."""
 
 
 @brief_repr
@@ -28,13 +49,14 @@ class Hit:
 
     id: str
     score: float
-    """Cosine; with hybrid the fused score; with a re-ranker its score."""
+    """Cosine; with hybrid the fused score; with a re-ranker its score. `scored_by` says which."""
     text: str
     metadata: Metadata
     start: int
     stop: int
     """The passage's place in the text, in characters."""
     reranked: bool = False
+    scored_by: ScoredBy = "meaning"
     explanation: Explanation | None = None
 
     @property
@@ -61,13 +83,16 @@ class Info:
     compute: str | None
     """How the model computed; None where nobody wrote it down."""
     pooling: str | None
+    token_vectors: str | None
+    """How token vectors are stored; None where there are none, or not yet for every passage."""
 
 
 def info_of(store: Store) -> Info:
     """Return what the store holds in its last commit."""
     with store.snapshot():
         documents, passages = store.count()
-        settings = store.settings()
+        settings, stored = store.settings(), store.codebook()
+        has_tokens = stored is not None and stored.complete and stored.fingerprint == settings.fingerprint
         return Info(
             name=store.name,
             documents=documents,
@@ -81,4 +106,5 @@ def info_of(store: Store) -> Info:
             generation=store.generation(),
             compute=settings.compute,
             pooling=settings.pooling,
+            token_vectors=stored.codebook.format if stored is not None and has_tokens else None,
         )

@@ -1,7 +1,7 @@
 """A request → hits: rows are ranked, gathered into documents, read, and if wanted re-ranked.
 
 A document stands in the answer once, with its best passage. `find` reads, inside the caller's snapshot, so that an answer never mixes two
-commits; `finish` re-ranks and cuts, and reads nothing.
+commits; it also re-ranks by token vectors, whose codes it reads. `finish` re-ranks with a cross-encoder and cuts, and reads nothing.
 
 `KnownKeys` names the metadata keys of a filter that no document has: a misspelt filter finds nothing, or everything, and looks right. A
 key that some document has costs one look at the first of them, once a commit; all keys are read only to say what was meant.
@@ -14,14 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from munjang.errors import DamagedFile, UsageError, quote
+from munjang.library.late import WEIGHT as LATE_WEIGHT
+from munjang.library.late import find_codebook, match_words, score_passages
 from munjang.library.ranking import Hybrid, Query, Ranked, rank_rows
 from munjang.library.rerank import rerank_hits
-from munjang.library.results import Explanation, Hit
-from munjang.library.store import Place, Store
+from munjang.library.results import Explanation, Hit, ScoredBy
+from munjang.library.store import Place, Store, StoredCodebook
 from munjang.library.vector_search import VectorSearch
 from munjang.library.where import OWN_KEYS, Condition, keys_of
 from munjang.library.words import words_in_common
-from munjang.types import Scorer
+from munjang.types import Encoder, Scorer
 from munjang.wording import nearest_name
 
 
@@ -37,6 +39,8 @@ class Request:
     """Documents that are not wanted, by id."""
     min_score: float | None = None
     rerank: Scorer | None = None
+    late: bool = False
+    """Whether the best are re-ranked by token vectors."""
     rerank_depth: int = 50
     """Documents that a re-ranker gets to see."""
     rerank_share: float | None = None
@@ -52,15 +56,69 @@ class Request:
             raise UsageError("min_score is nan, expected a number")
 
 
-def find(store: Store, meaning: VectorSearch, queries: Sequence[Query], request: Request) -> list[list[Hit]]:
-    """Return each query's hits, best first, as many as `finish` needs."""
-    k = request.k if request.rerank is None else max(request.k, request.rerank_depth)
+@dataclass(frozen=True)
+class Readers:
+    """Who reads questions and documents; a library that was opened without a model has none."""
+
+    queries: Encoder | None
+    documents: Encoder | None
+
+
+def find(
+    store: Store, meaning: VectorSearch, queries: Sequence[Query], request: Request, *, readers: Readers | None = None
+) -> list[list[Hit]]:
+    """Return each query's hits, best first, as many as `finish` needs; `readers` are for token vectors."""
+    reranks = request.rerank is not None or request.late
+    k = max(request.k, request.rerank_depth) if reranks else request.k
     found = _documents(store, meaning, queries, request, k)
-    answers = [_hits(store, one) for one in found]
-    if not request.explain:
+    source = _name_source(request)
+    answers = [_hits(store, one, source) for one in found]
+    if request.explain:
+        way = store.settings().analyser
+        answers = [_explained(hits, one, query, way) for hits, one, query in zip(answers, found, queries, strict=True)]
+    book = find_codebook(store) if request.late else None
+    if book is None or readers is None or readers.queries is None or readers.documents is None:
         return answers
-    way = store.settings().analyser
-    return [_explained(hits, one, query, way) for hits, one, query in zip(answers, found, queries, strict=True)]
+    return [
+        _rerank_late(store, hits, [ranked.row for ranked, _ in one], query, request, book, readers.queries, readers.documents)
+        for hits, one, query in zip(answers, found, queries, strict=True)
+    ]
+
+
+def _name_source(request: Request) -> ScoredBy:
+    if request.hybrid is None or not request.hybrid.words:
+        return "meaning"
+    return "meaning and words" if request.hybrid.meaning else "words"
+
+
+def _rerank_late(
+    store: Store,
+    hits: list[Hit],
+    rows: Sequence[int],
+    query: Query,
+    request: Request,
+    book: StoredCodebook,
+    query_encoder: Encoder,
+    encoder: Encoder,
+) -> list[Hit]:
+    """Return the hits by MaxSim and their first-stage score, each with its weight."""
+    if query.tokens_QD is None or not len(query.tokens_QD) or not hits:
+        return hits
+    depth = max(request.k, request.rerank_depth)
+    texts = {row: hit.passage for row, hit in zip(rows[:depth], hits[:depth], strict=True)}
+    late = score_passages(query.tokens_QD, texts, store.token_codes_of(list(texts)), book, encoder)
+    weight = LATE_WEIGHT if request.rerank_share is None else request.rerank_share
+    least = -1.0 if request.hybrid is None else 0.0  # a cosine may be negative
+    scored = []
+    for row, hit in zip(rows[:depth], hits[:depth], strict=True):
+        own = late.scores[row]
+        score = weight * own + (1 - weight) * (hit.score - least) / (1 - least)
+        explanation = hit.explanation
+        if explanation is not None:
+            matches = match_words(query.text, query.tokens_QD, hit, late.codes[row], book, query_encoder=query_encoder, encoder=encoder)
+            explanation = replace(explanation, late=own, matches=matches)
+        scored.append(replace(hit, score=score, reranked=True, scored_by="late", explanation=explanation))
+    return sorted(scored, key=lambda hit: -hit.score) + hits[depth:]
 
 
 def finish(answers: list[list[Hit]], texts: Sequence[str], request: Request) -> list[list[Hit]]:
@@ -109,14 +167,14 @@ def _best_passages(ranked: Sequence[Ranked], places: dict[int, Place], without: 
     return list(best.values())
 
 
-def _hits(store: Store, found: Sequence[tuple[Ranked, Place]]) -> list[Hit]:
+def _hits(store: Store, found: Sequence[tuple[Ranked, Place]], source: ScoredBy) -> list[Hit]:
     documents = store.get([place.id for _, place in found])
     hits = []
     for ranked, place in found:
         document = documents.get(place.id)
         if document is None or not 0 <= place.start <= place.stop <= len(document.text):
             raise DamagedFile(f"{store.name}: passage {place.row} has no position in its document\n  run munjang check")
-        hits.append(Hit(document.id, ranked.score, document.text, document.metadata, place.start, place.stop))
+        hits.append(Hit(document.id, ranked.score, document.text, document.metadata, place.start, place.stop, scored_by=source))
     return hits
 
 

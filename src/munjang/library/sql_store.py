@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Generic, Protocol, TypeVar
 
 from munjang.errors import UsageError
-from munjang.library.store import BLOCK, Document, Entry, Place, Scored, Settings, VectorBlock
+from munjang.library.store import BLOCK, Document, Entry, Place, Scored, Settings, StoredCodebook, VectorBlock
 from munjang.library.where import Condition
 from munjang.types import Ints
 from munjang.wording import name_facts, quote_place
@@ -46,7 +46,10 @@ class Reads(Protocol[Given]):
     """A back end's module of reads; `store.Store` says what each of them promises."""
 
     def read_documents(self, connection: Given, ids: Sequence[str], name: str) -> dict[str, Document]: ...
-    def read_entries(self, connection: Given, *, dimension: int, block: int, name: str) -> Iterator[list[Entry]]: ...
+    def read_entries(self, connection: Given, *, dimension: int, block: int, name: str, tokens: bool) -> Iterator[list[Entry]]: ...
+    def read_codebook(self, connection: Given) -> StoredCodebook | None: ...
+    def read_token_codes(self, connection: Given, rows: Sequence[int] | Ints, name: str) -> dict[int, bytes]: ...
+    def read_rows_without_codes(self, connection: Given, limit: int) -> Ints: ...
     def read_vectors(self, connection: Given, *, after: int, dimension: int, block: int, name: str) -> Iterator[VectorBlock]: ...
     def read_vectors_of(self, connection: Given, rows: Sequence[int] | Ints, *, dimension: int, name: str) -> VectorBlock: ...
     def read_rows(self, connection: Given, where: Condition | None) -> Ints: ...
@@ -103,11 +106,26 @@ class SqlStore(Generic[Connection]):
         with self._connections.reader() as connection:
             return self._reads.read_documents(connection, ids, self.name)
 
-    def entries(self, *, block: int = BLOCK) -> Iterator[list[Entry]]:
-        """Yield every document with its passages and vectors."""
+    def entries(self, *, block: int = BLOCK, tokens: bool = False) -> Iterator[list[Entry]]:
+        """Yield every document with its passages and vectors, and with `tokens` their token codes."""
         with self._connections.walk() as connection:
             dimension = self._reads.read_settings(connection).dimension
-            yield from self._reads.read_entries(connection, dimension=dimension, block=block, name=self.name)
+            yield from self._reads.read_entries(connection, dimension=dimension, block=block, name=self.name, tokens=tokens)
+
+    def codebook(self) -> StoredCodebook | None:
+        """Return what the token codes mean; None where there are none."""
+        with self._connections.reader() as connection:
+            return self._reads.read_codebook(connection)
+
+    def token_codes_of(self, rows: Sequence[int] | Ints, /) -> dict[int, bytes]:
+        """Return the codes of those of these rows that have any."""
+        with self._connections.snapshot() as connection:
+            return self._reads.read_token_codes(connection, rows, self.name)
+
+    def rows_without_codes(self, limit: int, /) -> Ints:
+        """Return the first rows that have no token codes."""
+        with self._connections.reader() as connection:
+            return self._reads.read_rows_without_codes(connection, limit)
 
     def vectors(self, *, after: int = 0, block: int = BLOCK) -> Iterator[VectorBlock]:
         """Yield the vectors of all rows greater than `after`."""

@@ -183,7 +183,7 @@ NEW, SEARCHED, PASSED_OVER = 0, 1, 2
 CLASSIFIED_BYTES = 16 * 2**20
 """Below, telling pages apart costs more than it saves."""
 
-_PASSED_OVER_TABLES = ("vectors", "words_content")
+_PASSED_OVER_TABLES = ("vectors", "words_content", "token_codes")
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,9 @@ import numpy as np
 from munjang.errors import DamagedFile
 from munjang.library.sqlite_schema import name_of
 from munjang.library.sqlite_schema import read_settings as read_settings
+from munjang.library.sqlite_tokens import read_codebook as read_codebook
+from munjang.library.sqlite_tokens import read_rows_without_codes as read_rows_without_codes
+from munjang.library.sqlite_tokens import read_token_codes as read_token_codes
 from munjang.library.store import MAX_WORDS, Document, Entry, Passage, Place, Scored, VectorBlock, document_checksum, passage_checksum
 from munjang.library.where import Condition
 from munjang.library.where_sqlite import key_sql, where_sql
@@ -37,11 +40,11 @@ def read_documents(connection: sqlite3.Connection, ids: Sequence[str], name: str
     return {document.id: document for document in documents}
 
 
-def read_entries(connection: sqlite3.Connection, *, dimension: int, block: int, name: str) -> Iterator[list[Entry]]:
+def read_entries(connection: sqlite3.Connection, *, dimension: int, block: int, name: str, tokens: bool = False) -> Iterator[list[Entry]]:
     """Yield all documents with passages and vectors, by their number: a document that is replaced gets a new one."""
     after = 0
     while found := connection.execute(f"{_DOCUMENTS} WHERE number > ? ORDER BY number LIMIT ?", (after, block)).fetchall():
-        yield [_entry(connection, row, dimension, name) for row in found]
+        yield [_entry(connection, row, dimension, name, tokens) for row in found]
         after = found[-1][0]
 
 
@@ -141,7 +144,7 @@ def _document(row: tuple[int, str, str, str, str, int], name: str) -> Document:
     return Document(id, text, json.loads(metadata), content_hash)
 
 
-def _entry(connection: sqlite3.Connection, row: tuple[int, str, str, str, str, int], dimension: int, name: str) -> Entry:
+def _entry(connection: sqlite3.Connection, row: tuple[int, str, str, str, str, int], dimension: int, name: str, tokens: bool) -> Entry:
     number = row[0]
     found = connection.execute(f"{_VECTORS} WHERE passages.document = ? ORDER BY passages.row", (number,)).fetchall()
     sql = "SELECT body FROM words WHERE rowid IN (SELECT row FROM passages WHERE document = ?) ORDER BY rowid"
@@ -149,7 +152,9 @@ def _entry(connection: sqlite3.Connection, row: tuple[int, str, str, str, str, i
     if len(words) != len(found):
         raise DamagedFile(f"{name}: a document has {count(len(found), 'passage')} but words for {len(words)}\n  run munjang check")
     passages = tuple(Passage(start, stop, each) for (_, _, start, stop, *_), each in zip(found, words, strict=True))
-    return Entry(_document(row, name), passages, _vector_block(found, dimension, name).vectors_ND)
+    codes = read_token_codes(connection, [each[0] for each in found], name) if tokens else {}
+    whole = tuple(codes[each[0]] for each in found) if found and len(codes) == len(found) else None
+    return Entry(_document(row, name), passages, _vector_block(found, dimension, name).vectors_ND, whole)
 
 
 def _vector_block(found: list[tuple[int, int, int, int, bytes, int, str]], dimension: int, name: str) -> VectorBlock:

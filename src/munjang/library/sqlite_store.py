@@ -14,13 +14,13 @@ from uuid import uuid4
 from munjang.atomic import PARTIAL, sync
 from munjang.errors import InputError, MunjangError, UsageError
 from munjang.file_lock import hold_lock, lock_files
-from munjang.library import sqlite_read, sqlite_write
+from munjang.library import sqlite_read, sqlite_tokens, sqlite_write
 from munjang.library.sql_store import SqlStore
 from munjang.library.sqlite_files import BUSY_SECONDS, SqliteConnections, open_connection, transaction, translated
 from munjang.library.sqlite_schema import check_is_library, create, read_settings, write_settings
 from munjang.library.sqlite_verify import Verifier
 from munjang.library.sqlite_write import remove_unused, tidy_words
-from munjang.library.store import ADVICE, BLOCK, Change, Entry, Settings
+from munjang.library.store import ADVICE, BLOCK, Change, Entry, NewTokenCodes, Settings, StoredCodebook
 
 BACKUP_PAGES = 4_096
 """Pages that are copied at once."""
@@ -90,17 +90,23 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
                 with translated(self.name):
                     connection.close()
 
-    def put(self, changes: Iterable[Change], /, *, settings: Settings | None = None) -> None:
+    def put(self, changes: Iterable[Change], /, *, settings: Settings | None = None, codebook: StoredCodebook | None = None) -> None:
         """Write all changes in one durable transaction."""
         connection = self._held()
         with transaction(connection, self.name):
             before, rows = sqlite_write.last_number(connection), sqlite_write.new_rows(connection, microseconds=_microseconds())
             if settings is not None:
                 write_settings(connection, settings)
+                sqlite_tokens.drop_codebook(connection)
+            if codebook is not None:
+                sqlite_tokens.write_codebook(connection, codebook)
+            book = codebook or sqlite_tokens.read_codebook(connection)
             dimension = (settings or read_settings(connection)).dimension
             for change in changes:
                 if isinstance(change, Entry):
-                    sqlite_write.put_entry(connection, change, dimension=dimension, rows=rows)
+                    sqlite_write.put_entry(connection, change, dimension=dimension, rows=rows, codebook=book)
+                elif isinstance(change, NewTokenCodes):
+                    sqlite_tokens.put_codes(connection, change.row, change.codes, book)
                 else:
                     sqlite_write.put_metadata(connection, change)
             if settings is not None:
@@ -134,10 +140,10 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
         """Raise DamagedFile if the file is not what was written."""
         self._verifier.verify(whole=whole)
 
-    def entries(self, *, block: int = BLOCK) -> Iterator[list[Entry]]:
+    def entries(self, *, block: int = BLOCK, tokens: bool = False) -> Iterator[list[Entry]]:
         """Yield every document with its passages and vectors; of a damaged file, where some may be missing, none."""
         self.verify(whole=True)
-        yield from super().entries(block=block)
+        yield from super().entries(block=block, tokens=tokens)
 
     def back_up(self, path: Path) -> None:
         """Write the library as it is at one commit to a new file, under a uuid of its own; others may write meanwhile."""

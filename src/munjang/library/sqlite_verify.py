@@ -26,6 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from munjang.errors import Busy, DamagedFile, MunjangError
+from munjang.library import sqlite_tokens
 from munjang.library.sqlite_files import BUSY_SECONDS, SqliteConnections, is_busy, translated
 from munjang.library.sqlite_pages import (
     NO_FILE,
@@ -273,6 +274,7 @@ def findings(connection: sqlite3.Connection, *, dimension: int) -> list[str]:
         lambda: _documents(connection),
         lambda: _passages(connection, dimension),
         lambda: _orphans(connection),
+        lambda: sqlite_tokens.findings(connection),
         lambda: _words(connection),
     )
     found: list[str] = []

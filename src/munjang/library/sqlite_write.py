@@ -27,21 +27,27 @@ from munjang.errors import UsageError, quote
 from munjang.library.sqlite_files import open_connection, transaction
 from munjang.library.sqlite_pages import discard_sums
 from munjang.library.sqlite_schema import name_of
-from munjang.library.store import Document, Entry, NewMetadata, document_checksum, metadata_json, passage_checksum
+from munjang.library.sqlite_tokens import put_codes
+from munjang.library.store import Document, Entry, NewMetadata, StoredCodebook, document_checksum, metadata_json, passage_checksum
 
 
-def put_entry(connection: sqlite3.Connection, entry: Entry, *, dimension: int, rows: Iterator[int]) -> None:
+def put_entry(
+    connection: sqlite3.Connection, entry: Entry, *, dimension: int, rows: Iterator[int], codebook: StoredCodebook | None = None
+) -> None:
     """Write a document with its passages, numbered from `rows`; an older one with the same id goes."""
     _check(entry, dimension)
     delete_documents(connection, [entry.document.id])
     document = _insert_document(connection, entry.document)
-    for passage, vector_D in zip(entry.passages, entry.vectors_PD, strict=True):
+    all_codes: Sequence[bytes | None] = entry.token_codes or [None] * len(entry.passages)
+    for passage, vector_D, codes in zip(entry.passages, entry.vectors_PD, all_codes, strict=True):
         vector = np.ascontiguousarray(vector_D, dtype="<f4").tobytes()
         row = next(rows)
         connection.execute("INSERT INTO passages VALUES (?, ?, ?, ?)", (row, document, passage.start, passage.stop))
         checksum = passage_checksum(row, document, passage.start, passage.stop, vector)
         connection.execute("INSERT INTO vectors (row, vector, checksum) VALUES (?, ?, ?)", (row, vector, checksum))
         connection.execute("INSERT INTO words (rowid, body) VALUES (?, ?)", (row, " ".join(passage.words)))
+        if codes is not None:
+            put_codes(connection, row, codes, codebook)
 
 
 def put_metadata(connection: sqlite3.Connection, change: NewMetadata) -> None:

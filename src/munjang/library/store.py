@@ -10,6 +10,9 @@ every store by tests/contract/test_store.py.
 Metadata are kept as one text. Checksums cover what a store holds, so that a flipped bit is noticed before it becomes an answer. CRC-32
 finds every single flipped bit and every burst up to 32 bits. A passage's checksum covers its numbers and its vector, so that two swapped
 vectors are noticed too. The content hash is another thing: it says whether a text has changed, so it must not collide.
+
+A store may hold a code for every token of a passage beside its vector (`StoredCodebook`, vectors/maxsim.py). They are written and dropped
+with the passage. Passages without codes are no damage: an earlier Munjang, which knows nothing of codes, may have added them.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from munjang.errors import InputError
 from munjang.library.where import Condition
 from munjang.types import Ints, Vectors
+from munjang.vectors.maxsim import TokenCodebook
 from munjang.wording import brief_repr
 
 Metadata: TypeAlias = dict[str, Any]
@@ -86,6 +90,8 @@ class Entry:
     document: Document
     passages: tuple[Passage, ...]
     vectors_PD: Vectors
+    token_codes: tuple[bytes, ...] | None = None
+    """The codes of each passage's tokens, where the library keeps any."""
 
     @property
     def lengths_P(self) -> list[int]:
@@ -101,7 +107,30 @@ class NewMetadata:
     metadata: Metadata
 
 
-Change: TypeAlias = Entry | NewMetadata
+@dataclass(frozen=True)
+class NewTokenCodes:
+    """Token codes for a passage that exists; a row that does not exist is left alone."""
+
+    row: int
+    codes: bytes
+
+
+Change: TypeAlias = Entry | NewMetadata | NewTokenCodes
+
+
+@dataclass(frozen=True, eq=False)
+class StoredCodebook:
+    """What the token codes of a store mean, which model's they are, and whether every passage got its own."""
+
+    codebook: TokenCodebook
+    fingerprint: str
+    """The encoder's, when the codes were made; codes of another model than the store's are not used."""
+    complete: bool
+
+    @property
+    def checksum(self) -> int:
+        """Of everything that is stored."""
+        return zlib.crc32(f"{self.fingerprint}\0{int(self.complete)}".encode(), self.codebook.checksum)
 
 
 @dataclass(frozen=True)
@@ -182,10 +211,11 @@ class Store(Protocol):
         """Let all reads of this thread inside the block see one and the same commit."""
         ...
 
-    def put(self, changes: Iterable[Change], /, *, settings: Settings | None = None) -> None:
+    def put(self, changes: Iterable[Change], /, *, settings: Settings | None = None, codebook: StoredCodebook | None = None) -> None:
         """Write all changes in one transaction that is on disk when this returns; a document with a known id is replaced.
 
-        With `settings` these replace the old ones in the same transaction, and every document that is not among the changes is dropped.
+        With `settings` these replace the old ones in the same transaction, and every document that is not among the changes is dropped,
+        with the old codebook. With `codebook` it is that of all token codes from now on; codes that were made with another one go.
         An exception from the iterable, or a full disk (NoSpace), leaves the old state as it was.
         """
         ...
@@ -202,8 +232,23 @@ class Store(Protocol):
         """Return those of the documents that exist, by id."""
         ...
 
-    def entries(self, *, block: int = BLOCK) -> Iterator[list[Entry]]:
-        """Yield every document with its passages and vectors, in the order of their first rows; one commit's state."""
+    def entries(self, *, block: int = BLOCK, tokens: bool = False) -> Iterator[list[Entry]]:
+        """Yield every document with its passages and vectors, in the order of their first rows; one commit's state.
+
+        With `tokens` also with their token codes; a document of which a passage has none comes without.
+        """
+        ...
+
+    def codebook(self) -> StoredCodebook | None:
+        """Return what the token codes mean; None where there are none."""
+        ...
+
+    def token_codes_of(self, rows: Sequence[int] | Ints, /) -> dict[int, bytes]:
+        """Return the codes of those of these rows that have any."""
+        ...
+
+    def rows_without_codes(self, limit: int, /) -> Ints:
+        """Return the first rows that have no token codes, at most so many."""
         ...
 
     def vectors(self, *, after: int = 0, block: int = BLOCK) -> Iterator[VectorBlock]:
@@ -286,6 +331,11 @@ _NUMBERS = struct.Struct("<4q")
 def passage_checksum(row: int, document: int, start: int, stop: int, vector: bytes) -> int:
     """Return the checksum of a passage's numbers and its vector as little-endian float32."""
     return zlib.crc32(vector, zlib.crc32(_NUMBERS.pack(row, document, start, stop)))
+
+
+def codes_checksum(row: int, codebook: TokenCodebook, codes: bytes) -> int:
+    """Return the checksum of a passage's token codes, which are worth nothing with another codebook."""
+    return zlib.crc32(codes, zlib.crc32(struct.pack("<2q", row, codebook.checksum)))
 
 
 def document_checksum(id: str, text: str, metadata: str, content_hash: str) -> int:

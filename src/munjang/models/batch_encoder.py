@@ -6,9 +6,12 @@ limit, and run with others of like length. Going through many blocks, and warnin
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from munjang.engine.folder import ModelFolder
 from munjang.engine.modules import StaticModule
@@ -18,10 +21,12 @@ from munjang.models.long_text import fit_texts
 from munjang.models.progress import Advance
 from munjang.text.batching import plan_batches
 from munjang.text.tokenizer import Tokenizer
-from munjang.types import Compute, LongText, Precision, Vectors
+from munjang.types import Compute, LongText, Precision, SkippedTokens, Vectors
 from munjang.vectors.quantize import quantize
 from munjang.vectors.similarity import normalize as unit
 from munjang.wording import brief_repr
+
+Kept = TypeVar("Kept")
 
 
 @brief_repr
@@ -39,7 +44,7 @@ class Encoded:
 @brief_repr
 @dataclass(frozen=True)
 class TokenVectors:
-    """One text's tokens and the hidden state of each."""
+    """One text's tokens and the hidden state of each, without those that were to be skipped."""
 
     tokens: list[str]
     ids: list[int]
@@ -57,6 +62,28 @@ class EncodeOptions:
     dimensions: int | None
     normalize: bool
     warn: bool = True
+
+
+@dataclass(frozen=True)
+class TokenOptions:
+    """What one call of encode_tokens asks for."""
+
+    prompt: str
+    prompt_end: int
+    """The place of the first token behind the prompt."""
+    hidden_prefix: int
+    """Tokens in front that do not count in the sentence vector."""
+    skip: frozenset[SkippedTokens]
+
+
+def check_skip(skip: Collection[str]) -> frozenset[SkippedTokens]:
+    """Return which tokens to leave out; refuse a kind that does not exist."""
+    kinds = [skip] if isinstance(skip, str) else list(skip)
+    known: tuple[SkippedTokens, ...] = get_args(SkippedTokens)
+    for each in kinds:
+        if each not in known:
+            raise UsageError(f"skip holds {each!r}; expected {', '.join(map(repr, known))}")
+    return frozenset(each for each in known if each in kinds)
 
 
 def join_blocks(blocks: list[Encoded], dimension: int, options: EncodeOptions) -> Encoded:
@@ -118,6 +145,17 @@ def find_token_limit(folder: ModelFolder, tokenizer: Tokenizer, *, positions: in
     return min(known) if known else None
 
 
+def run_tokens(engine: Engine, ids: Sequence[list[int]], *, hidden_prefix: int = 0) -> Iterator[tuple[int, Vectors, Vectors]]:
+    """Yield each text's number, vector and token rows as batches are done, in no order; texts without any id are passed over."""
+    filled = [number for number, one in enumerate(ids) if one]
+    batches = [[filled[at] for at in batch] for batch in plan_batches([len(ids[number]) for number in filled])]
+    found = engine.tokens_of_batches([[ids[number] for number in batch] for batch in batches], hidden_prefix=hidden_prefix)
+    for batch, (vectors_BD, tokens_TW) in zip(batches, found, strict=True):
+        starts = np.cumsum([0, *(len(ids[number]) for number in batch)]).tolist()
+        for place, number in enumerate(batch):
+            yield number, vectors_BD[place], tokens_TW[starts[place] : starts[place + 1]]
+
+
 @dataclass(frozen=True)
 class BlockEncoder:
     """Encodes blocks of texts with one model."""
@@ -151,6 +189,61 @@ class BlockEncoder:
             tokens=lengths[index],
             too_long=[number for number, owner in enumerate(index.tolist()) if owner in long] if long else [],
         )
+
+    def encode_with_tokens(
+        self, texts: list[str], options: TokenOptions, advance: Advance, keep: Callable[[list[int], Vectors], Kept]
+    ) -> tuple[Encoded, list[Kept]]:
+        """Return the vector of each text, and what `keep` makes of the ids and the rows of its tokens, from the same pass.
+
+        Equal texts share one result. Texts beyond the limit lose their ends.
+        """
+        place = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        index = np.fromiter((place[text] for text in texts), np.int64, len(texts))
+        ids = self.token_ids([options.prompt + text for text in place])
+        pieces = fit_texts(ids, self.tokenizer, limit=self.max_length, policy="truncate")
+        vectors = np.zeros((len(ids), self.engine.dimension), np.float32)
+        kept: list[Kept | None] = [None] * len(ids)
+        share = len(texts) / max(len(ids), 1)
+        for number, vector_D, rows_TW in run_tokens(self.engine, pieces.ids, hidden_prefix=options.hidden_prefix):
+            own = pieces.ids[number]
+            chosen = self.choose_tokens(own, options)
+            vectors[number] = vector_D
+            kept[number] = keep([own[at] for at in chosen], rows_TW[chosen])
+            advance(round(share))
+        nothing = np.zeros((0, self.engine.hidden_size), np.float32)
+        results = [keep([], nothing) if each is None else each for each in kept]
+        lengths, long = np.fromiter((len(one) for one in ids), np.int64, len(ids)), set(pieces.too_long)
+        too_long = [number for number, owner in enumerate(index.tolist()) if owner in long]
+        return Encoded(vectors[index], lengths[index], too_long), [results[owner] for owner in index.tolist()]
+
+    def choose_tokens(self, ids: list[int], options: TokenOptions) -> NDArray[np.int64]:
+        """Return the places of the tokens that are not skipped."""
+        before, after = (0, 0) if self.is_static else self.tokenizer.special_around
+        wanted_T = np.ones(len(ids), bool)
+        if "special" in options.skip:
+            wanted_T[:before] = False
+            wanted_T[len(ids) - after :] = False
+        if "prompt" in options.skip and options.prompt:
+            wanted_T[before : options.prompt_end] = False
+        if "punctuation" in options.skip:
+            marks = self.tokenizer.punctuation_ids
+            wanted_T &= np.fromiter((number not in marks for number in ids), bool, len(ids))
+        return np.flatnonzero(wanted_T)
+
+    def token_places(self, text: str, options: TokenOptions) -> list[tuple[int, int]]:
+        """Return which characters of a text each token stands for that `encode_with_tokens` keeps."""
+        whole = options.prompt + text
+        seen = self.tokenizer.encode_with_offsets(whole.lower() if self.lowercase else whole)
+        places = [place for place, special in zip(seen.offsets, seen.special_mask, strict=True) if not (self.is_static and special)]
+        ids = [number for number, special in zip(seen.ids, seen.special_mask, strict=True) if not (self.is_static and special)]
+        after = 0 if self.is_static else self.tokenizer.special_around[1]
+        [fitting] = fit_texts([ids], self.tokenizer, limit=self.max_length, policy="truncate").ids
+        if len(fitting) < len(ids):
+            places = places[: len(fitting) - after] + places[len(ids) - after :]
+        shift = len(options.prompt)
+        return [
+            (max(start - shift, 0), max(stop - shift, 0)) for start, stop in (places[at] for at in self.choose_tokens(fitting, options))
+        ]
 
     def token_ids(self, texts: list[str]) -> list[list[int]]:
         """Return each text's ids as the model reads them, before any cut."""

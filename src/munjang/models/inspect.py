@@ -115,8 +115,7 @@ def inspect_text(model: SentenceEncoder, text: str) -> Inspection:
     prompt = model.folder.prompts.get(model.folder.default_prompt or "", "")
     tokens, before_cut = _list_tokens(model, text, prompt)
     outputs = model.engine.layer_outputs([token.id for token in tokens]) if tokens else []
-    hidden_ND = outputs[-1] if outputs else np.zeros((0, model.engine.hidden_size), np.float32)
-    vector = model.encode_with_report([text]).vectors[0]
+    [vector], [hidden_ND] = model.encode_with_tokens([text], keep=np.asarray)
     return Inspection(text, prompt, tokens, before_cut, (*_describe_layers(outputs), *_run_tail(model, len(vector))), hidden_ND, vector)
 
 

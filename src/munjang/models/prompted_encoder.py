@@ -7,17 +7,16 @@ the model inside and shares its weights. Its fingerprint names the prompt, so ve
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from munjang.engine.folder import ModelFolder
 from munjang.errors import UsageError
-from munjang.models.batch_encoder import TokenVectors
+from munjang.models.batch_encoder import Kept, TokenVectors
 from munjang.models.long_text import warn_of_cut
 from munjang.options import DimensionsOption, LongTextOption, NormalizeOption, PrecisionOption
-from munjang.text.validate_texts import validate_texts
-from munjang.types import DEFAULT_LONG_TEXT, DEFAULT_PRECISION, Compute, Floats
+from munjang.types import DEFAULT_LONG_TEXT, DEFAULT_PRECISION, Compute, Floats, SkippedTokens, Vectors
 from munjang.wording import brief_repr
 
 if TYPE_CHECKING:
@@ -118,10 +117,25 @@ class PromptedEncoder:
         vectors: Floats = report.vectors[0] if isinstance(texts, str) else report.vectors
         return vectors
 
-    def encode_tokens(self, texts: Iterable[str], /) -> list[TokenVectors]:
-        """Return every token's hidden state, the prompt's tokens included."""
-        prompt = choose_prompt(self.model.folder, prompt=self.prompt)
-        return self.model.encode_tokens([prompt + text for text in validate_texts(texts)])
+    def encode_tokens(
+        self, texts: Iterable[str], /, *, skip: Collection[SkippedTokens] = (), normalize: bool = False
+    ) -> list[TokenVectors]:
+        """Return every token's hidden state, the prompt's tokens included unless `skip` leaves them out."""
+        return self.model.encode_tokens(texts, prompt=self._prompt_text, skip=skip, normalize=normalize, progress=self.progress)
+
+    def encode_with_tokens(
+        self, texts: Iterable[str], /, *, keep: Callable[[Vectors], Kept], skip: Collection[SkippedTokens] = ()
+    ) -> tuple[Vectors, list[Kept]]:
+        """Return what `encode` returns, and what `keep` makes of each text's token rows, from the same pass."""
+        return self.model.encode_with_tokens(texts, keep=keep, prompt=self._prompt_text, skip=skip, progress=self.progress)
+
+    def token_places(self, text: str, /, *, skip: Collection[SkippedTokens] = ()) -> list[tuple[int, int]]:
+        """Return which characters of a text stand behind each token of `encode_tokens`."""
+        return self.model.token_places(text, prompt=self._prompt_text, skip=skip)
+
+    @property
+    def _prompt_text(self) -> str:
+        return choose_prompt(self.model.folder, prompt=self.prompt)
 
     def _for_role(self, role: Role) -> PromptedEncoder:
         if self.role is None and self.prompt is not None:

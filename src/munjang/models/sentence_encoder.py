@@ -9,7 +9,7 @@ the batch. With compute="int8" rounding can fall on either side of a step, which
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -24,13 +24,16 @@ from munjang.models.batch_encoder import (
     BlockEncoder,
     Encoded,
     EncodeOptions,
+    Kept,
+    TokenOptions,
     TokenVectors,
     check_compute,
+    check_skip,
     check_vocabulary,
     find_token_limit,
     join_blocks,
 )
-from munjang.models.long_text import fit_texts, warn_of_cut
+from munjang.models.long_text import warn_of_cut
 from munjang.models.progress import Advance, progress_bar
 from munjang.models.prompted_encoder import PromptedEncoder, choose_prompt, prompt_for_role, prompt_with_text
 from munjang.models.registry import resolve
@@ -46,8 +49,20 @@ from munjang.options import (
 )
 from munjang.other_names import ENCODE, LOAD, explain_other_names
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
-from munjang.text.validate_texts import stream_texts, validate_texts
-from munjang.types import DEFAULT_COMPUTE, DEFAULT_LONG_TEXT, DEFAULT_PRECISION, Compute, Floats, LongText, Pooling, Precision
+from munjang.text.validate_texts import stream_texts, validate_text, validate_texts
+from munjang.types import (
+    DEFAULT_COMPUTE,
+    DEFAULT_LONG_TEXT,
+    DEFAULT_PRECISION,
+    Compute,
+    Floats,
+    LongText,
+    Pooling,
+    Precision,
+    SkippedTokens,
+    Vectors,
+)
+from munjang.vectors.similarity import normalize as unit
 from munjang.vectors.similarity import similarity, similarity_pairwise
 from munjang.wording import count, name_facts, quote_place
 
@@ -232,14 +247,82 @@ class SentenceEncoder:
         before = choose_prompt(self.folder, prompt=prompt, prompt_name=prompt_name) or ""
         return [len(ids) for ids in self._block_encoder.token_ids([before + text for text in validate_texts(texts)])]
 
-    def encode_tokens(self, texts: Iterable[str], /) -> list[TokenVectors]:
-        """Return every token's hidden state; texts beyond the limit are truncated, and one TruncationWarning says how many."""
-        ids = list(self._block_encoder.token_ids(validate_texts(texts)))
-        pieces = fit_texts(ids, self.tokenizer, limit=self.max_length, policy="truncate")
-        if pieces.too_long:
-            advice = "shorten them, or encode_tokens their parts"
-            warn_of_cut(len(pieces.too_long), len(ids), self.max_length, in_python=advice, stacklevel=2)
-        return [TokenVectors(self.tokenizer.tokens(kept), kept, self.engine.layer_outputs(kept)[-1]) for kept in pieces.ids]
+    @explain_other_names(ENCODE)
+    def encode_tokens(
+        self,
+        texts: Iterable[str],
+        /,
+        *,
+        prompt: str = "",
+        skip: Collection[SkippedTokens] = (),
+        normalize: bool = False,
+        progress: bool = False,
+    ) -> list[TokenVectors]:
+        """Return the hidden state of every token; texts beyond the limit are truncated, and one TruncationWarning says how many.
+
+        No prompt is put before a text unless one is given. `skip` leaves out "special" tokens, those of the "prompt", or "punctuation".
+        """
+        return [
+            one
+            for block in self.encode_tokens_stream(texts, prompt=prompt, skip=skip, normalize=normalize, progress=progress)
+            for one in block
+        ]
+
+    @explain_other_names(ENCODE)
+    def encode_tokens_stream(
+        self,
+        texts: Iterable[str],
+        /,
+        *,
+        prompt: str = "",
+        skip: Collection[SkippedTokens] = (),
+        normalize: bool = False,
+        block: int = LIMITS.stream_token_texts,
+        progress: bool = False,
+    ) -> Iterator[list[TokenVectors]]:
+        """Yield the token vectors of `block` texts at a time, in order, holding no more than that."""
+        if block < 1:
+            raise UsageError(f"block={block}, expected 1 or more texts")
+        options, wanted = self._token_options(prompt, skip), stream_texts(texts)
+
+        def keep(ids: list[int], rows_TW: Vectors) -> TokenVectors:
+            return TokenVectors(self.tokenizer.tokens(ids), ids, unit(rows_TW) if normalize else rows_TW)
+
+        def blocks() -> Iterator[list[TokenVectors]]:
+            waiting, encoder, seen, cut = iter(wanted), self._block_encoder, 0, 0
+            with progress_bar("encode", len(wanted) if isinstance(wanted, list) else None, shown=progress) as advance:
+                while group := list(islice(waiting, block)):
+                    encoded, kept = encoder.encode_with_tokens(group, options, advance, keep)
+                    seen, cut = seen + len(group), cut + len(encoded.too_long)
+                    yield kept
+            if cut:
+                warn_of_cut(cut, seen, self.max_length, in_python="shorten them, or encode_tokens their parts", stacklevel=3)
+
+        return blocks()
+
+    def encode_with_tokens(
+        self,
+        texts: Iterable[str],
+        /,
+        *,
+        keep: Callable[[Vectors], Kept],
+        prompt: str | None = None,
+        skip: Collection[SkippedTokens] = (),
+        progress: bool = False,
+    ) -> tuple[Vectors, list[Kept]]:
+        """Return what `encode` returns, and what `keep` makes of each text's token rows (tokens × width), from the same pass.
+
+        Nothing else of the token rows is held, so `keep` may compress them. Texts beyond the limit are truncated without a warning.
+        """
+        before = choose_prompt(self.folder, prompt=prompt)
+        options, wanted = self._token_options(before, skip), validate_texts(texts)
+        with progress_bar("encode", len(wanted), shown=progress) as advance:
+            encoded, kept = self._block_encoder.encode_with_tokens(wanted, options, advance, lambda _, rows_TW: keep(rows_TW))
+        return encoded.vectors[:, : self.dimension], kept
+
+    def token_places(self, text: str, /, *, prompt: str = "", skip: Collection[SkippedTokens] = ()) -> list[tuple[int, int]]:
+        """Return which characters of a text stand behind each token of `encode_tokens`."""
+        return self._block_encoder.token_places(validate_text(text, name="text"), self._token_options(prompt, skip))
 
     def similarity(self, a: Floats, b: Floats) -> Floats:
         """Return the similarity of all pairs, by the model's own metric (cosine by default)."""
@@ -279,6 +362,14 @@ class SentenceEncoder:
         if dimensions is not None and not 1 <= dimensions <= self.engine.dimension:
             raise UsageError(f"dimensions={dimensions}, expected 1 to {self.engine.dimension}")
         return EncodeOptions(text, hidden, long_text, precision, dimensions, normalize)
+
+    def _token_options(self, prompt: str, skip: Collection[SkippedTokens]) -> TokenOptions:
+        keeps_prompt = all(module.include_prompt for module in self.folder.modules if isinstance(module, PoolingModule))
+        is_static = isinstance(self.folder.base, StaticModule)
+        end = 0
+        if prompt:
+            end = len(self.tokenizer.encode_plain([prompt])[0]) if is_static else self.tokenizer.prefix_length(prompt)
+        return TokenOptions(prompt, end, 0 if keeps_prompt else end, check_skip(skip))
 
     def _all(self, texts: Iterable[str], options: EncodeOptions, progress: bool) -> Encoded:
         wanted = stream_texts(texts)

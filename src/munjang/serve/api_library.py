@@ -138,13 +138,13 @@ async def search(call: Call, body: SearchRequest) -> Reply:
     options = options_in(body, Library.search)
     if len(options["like"]) + len(options["unlike"]) > LIKED:
         raise Refusal(422, f"like and unlike name more than {LIKED} documents, the limit", field="like")
-    scorer = PassageScorer(call.service.find_reranker(body.rerank_model)) if body.rerank else None
+    scorer = await _choose_scorer(call, body)
     start = time.perf_counter()
 
     notes: list[str] = []
 
     def work(library: Library) -> tuple[list[Hit], Prepared | None]:
-        hits = library.search(body.query, rerank=scorer, notes=notes, **options)
+        hits = library.search(body.query, rerank=body.rerank if scorer is None else scorer, notes=notes, **options)
         encoder = library.query_encoder
         assert isinstance(encoder, PromptedEncoder)  # as every library of a server
         prompt_name = next((name for name in ROLE_PROMPTS["query"] if name in encoder.model.prompts), None)
@@ -160,6 +160,15 @@ async def search(call: Call, body: SearchRequest) -> Reply:
         scored, candidates = scorer.unfinished
         answer["rerank_unfinished"] = {"scored": scored, "candidates": candidates}
     return Reply(answer, headers=call.truncation_headers())
+
+
+async def _choose_scorer(call: Call, body: SearchRequest) -> PassageScorer | None:
+    """Return the cross-encoder if one re-ranks: by name, or where it is asked for and the library has no token vectors."""
+    if body.rerank is not True:
+        return None
+    if body.rerank_model is None and await _with_library(call, lambda library: library.info().token_vectors is not None):
+        return None
+    return PassageScorer(call.service.find_reranker(body.rerank_model))
 
 
 async def _library(call: Call) -> Library:

@@ -36,6 +36,19 @@ class VectorLane:
         return self._engine.vectors(items, hidden_prefix=self._hidden_prefix)
 
 
+class TokenLane:
+    """The vector and the token rows of texts that share a hidden prefix."""
+
+    def __init__(self, engine: Engine, hidden_prefix: int) -> None:
+        self._engine, self._hidden_prefix = engine, hidden_prefix
+
+    def run(self, items: Sequence[Sequence[int]], /) -> Rows:
+        """Return a vector and token rows for each text."""
+        vectors_BD, tokens_TW = self._engine.vectors_and_tokens(items, hidden_prefix=self._hidden_prefix)
+        ends = np.cumsum([len(ids) for ids in items])
+        return list(zip(vectors_BD, np.split(tokens_TW, ends[:-1]), strict=True))
+
+
 class LayerLane:
     """Every layer's output, one text after the other."""
 
@@ -67,6 +80,7 @@ class BatchedEngine:
         self.vocabulary_size, self.max_tokens, self.first_position = engine.vocabulary_size, engine.max_tokens, engine.first_position
         self._engine, self._batcher = engine, batcher
         self._lanes: dict[int, VectorLane] = {}
+        self._token_lanes: dict[int, TokenLane] = {}
         self._layer_lane = LayerLane(engine)
 
     def lane(self, hidden_prefix: int) -> Lane:
@@ -80,6 +94,16 @@ class BatchedEngine:
     def vectors_of_batches(self, batches: Sequence[Sequence[Sequence[int]]], *, hidden_prefix: int = 0) -> Iterator[Vectors]:
         """Yield the vectors of each batch in order."""
         return (_stacked(rows) for rows in _in_turn(self._batcher, self.lane(hidden_prefix), batches, len))
+
+    def vectors_and_tokens(self, ids: Sequence[Sequence[int]], *, hidden_prefix: int = 0) -> tuple[Vectors, Vectors]:
+        """Return one vector per text and one row per token, text behind text."""
+        return next(self.tokens_of_batches([ids], hidden_prefix=hidden_prefix))
+
+    def tokens_of_batches(self, batches: Sequence[Sequence[Sequence[int]]], *, hidden_prefix: int = 0) -> Iterator[tuple[Vectors, Vectors]]:
+        """Yield the vectors and the token rows of each batch in order."""
+        lane = self._token_lanes.setdefault(hidden_prefix, TokenLane(self._engine, hidden_prefix))
+        for rows in _in_turn(self._batcher, lane, batches, len):
+            yield _stacked([vector_D for vector_D, _ in rows]), np.concatenate([tokens_TW for _, tokens_TW in rows])
 
     def layer_outputs(self, ids: Sequence[int]) -> list[Vectors]:
         """Return every layer's output for one text."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from munjang.models.prompted_encoder import PromptedEncoder
     from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.text.korean import Analyser
+    from munjang.vectors.maxsim import TokenFormat
 
 SAMPLE = "sample"
 SUFFIX = ".db"
@@ -80,7 +81,7 @@ class Libraries:
             known = ", ".join(sorted(self._open)) or SAMPLE
         raise Refusal(404, f"there is no library {quote(name)}; there is: {known}")
 
-    def create(self, name: str, *, model: str, passage_characters: int | None = None) -> Library:
+    def create(self, name: str, *, model: str, passage_characters: int | None = None, token_vectors: TokenFormat | None = None) -> Library:
         """Make an empty library in the data folder, for one of the served models."""
         if self._data is None:
             raise Refusal(403, "this server keeps no new libraries\n  start it with --data FOLDER")
@@ -98,7 +99,7 @@ class Libraries:
             except (MunjangError, OSError) as error:
                 status = NoSpace.http_status if isinstance(error, NoSpace) else 503
                 raise Refusal(status, f"{quote(name)}: the folder for new libraries cannot be made on this server") from error
-            self._open[name] = self._made(path, name, model, passage_characters=passage_characters)
+            self._open[name] = self._made(path, name, model, passage_characters=passage_characters, token_vectors=token_vectors)
             return self._open[name]
 
     def forget(self, name: str) -> None:
@@ -168,7 +169,9 @@ class Libraries:
         fact = f"{name}: was built with the model {quote(made.model)} ({made.fingerprint[:12]}), which is not served; there is: {served}"
         raise UsageError(f"{fact}\n  name that model with --model too")
 
-    def _made(self, path: Path, name: str, model: str, *, passage_characters: int | None = None) -> Library:
+    def _made(
+        self, path: Path, name: str, model: str, *, passage_characters: int | None = None, token_vectors: TokenFormat | None = None
+    ) -> Library:
         from munjang.library.library import Library
 
         return Library.open(
@@ -178,6 +181,7 @@ class Libraries:
             passage_characters=passage_characters,
             tuning=self._tuning,
             name=name,
+            token_vectors=token_vectors,
         )
 
     def _sample(self) -> Library:

@@ -17,7 +17,7 @@ from munjang.serve.libraries import SAMPLE
 def facts(name: str, library: Library) -> dict[str, Any]:
     """Return what clients may know of a library; not where it lies."""
     info = library.info()
-    names = ("documents", "passages", "model", "dimension", "analyser", "passage_characters", "generation")
+    names = ("documents", "passages", "model", "dimension", "analyser", "passage_characters", "generation", "token_vectors")
     return {"name": name, **{each: getattr(info, each) for each in names}, "sample": name == SAMPLE}
 
 
@@ -37,7 +37,7 @@ def added(library: Library, report: AddReport) -> dict[str, Any]:
 
 def hit_json(hit: Hit) -> dict[str, Any]:
     """Return a hit for clients."""
-    names = ("id", "score", "text", "metadata", "start", "stop", "reranked")
+    names = ("id", "score", "text", "metadata", "start", "stop", "reranked", "scored_by")
     found = {name: getattr(hit, name) for name in names}
     if hit.explanation is not None:
         found["explanation"] = asdict(hit.explanation)

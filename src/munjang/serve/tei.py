@@ -15,6 +15,7 @@ from typing import Any
 
 from munjang.engine.modules import PoolingModule
 from munjang.limits import LIMITS
+from munjang.models.batch_encoder import run_tokens
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.serve import cohere
 from munjang.serve.call import Call, Operation, Reply
@@ -63,7 +64,8 @@ async def embed_all(call: Call, body: EmbedAllRequest) -> Reply:
     prompt = model.prompts.get(body.prompt_name or "", "")
     whole, cutting = [prompt + text for text in texts], Cutting(allowed=body.truncate is not False)
     prepared = await call.service.in_text_thread(lambda: prepare_as_written(model, whole, cutting))
-    found = await call.service.in_thread(call.errand, lambda: [model.engine.layer_outputs(ids)[-1] for ids in prepared.ids])
+    rows = await call.service.in_thread(call.errand, lambda: {place: rows for place, _, rows in run_tokens(model.engine, prepared.ids)})
+    found: list[Any] = [rows.get(place, []) for place in range(len(prepared.ids))]
     call.note(texts=len(texts), tokens=prepared.tokens, truncated=prepared.truncated)
     return computed(call, found, texts)
 

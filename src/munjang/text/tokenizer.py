@@ -8,7 +8,9 @@ here: batches pad, and the model decides about long texts. One tokenizer may be 
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -192,6 +194,17 @@ class Tokenizer:
         return len(self._before) + len(self._after)
 
     @property
+    def special_around(self) -> tuple[int, int]:
+        """How many special tokens stand before and behind one text."""
+        return len(self._before), len(self._after)
+
+    @cached_property
+    def punctuation_ids(self) -> frozenset[int]:
+        """Ids of the tokens that consist of punctuation and symbols alone."""
+        tokens = enumerate(self.tokens(range(self.highest_id + 1)))
+        return frozenset(number for number, token in tokens if number not in self.special_ids and _is_punctuation(token))
+
+    @property
     def pair_special_count(self) -> int:
         """How many tokens are added to a pair of texts."""
         return self._pair.special_count
@@ -273,6 +286,16 @@ class Tokenizer:
         except Exception as error:  # tokenizers raises plain Exception
             raise TextError(f"the model's tokenizer cannot tokenize one of {len(prepared):,} texts ({error})") from error
         return encodings
+
+
+_WORD_MARKS = ("##", "\u2581", "\u0120", "\u010a")
+"""What vocabularies put before a piece to say whether a word begins with it; the last two are a space and a line end in byte-level ones."""
+
+
+def _is_punctuation(token: str) -> bool:
+    for mark in _WORD_MARKS:
+        token = token.removeprefix(mark) or token
+    return bool(token) and token not in _WORD_MARKS[1:] and all(unicodedata.category(character)[0] in "PS" for character in token)
 
 
 def _read_max_length(settings: dict[str, Any]) -> int | None:

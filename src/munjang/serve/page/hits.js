@@ -53,6 +53,8 @@ function why(hit) {
   const ranked = (value, rank) => value === null ? "–" : rank === null ? decimal(value) : t("why.rank", { value: decimal(value), rank });
   const rows = [[t("why.cosine"), ranked(found.cosine, found.meaning_rank)], [t("why.bm25"), ranked(found.bm25, found.words_rank)],
     [t("why.words"), found.words.join(", ") || t("why.none")]];
-  if (hit.reranked) rows.push([t("why.reranked"), t("why.reranked.text", { score: decimal(hit.score) })]);
+  if (hit.scored_by === "cross-encoder") rows.push([t("why.reranked"), t("why.reranked.text", { score: decimal(hit.score) })]);
+  if (found.late !== null) rows.push([t("why.late"), decimal(found.late)]);
+  if (found.matches.length) rows.push([t("why.matches"), found.matches.map((each) => `${each.query} – ${each.text}`).join(", ")]);
   return make("details", {}, make("summary", {}, t("search.why")), make("dl", {}, rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)])));
 }

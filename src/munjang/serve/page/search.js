@@ -54,13 +54,13 @@ function clear() {
 async function search() {
   const picked = kind => [...steer].filter(each => each[1] === kind).map(each => each[0]);
   const body = { query: query.value.trim() || null, k: Number(by("count").value), where: where.value.trim() || null, explain: true,
-    hybrid: by("hybrid").checked, rerank: by("rerank").checked, like: picked("like"), unlike: picked("unlike") };
+    hybrid: by("hybrid").checked, rerank: by("rerank").checked || null, like: picked("like"), unlike: picked("unlike") };
   if (!body.query && !steer.size) {
     answer = asked = null;
     out.replaceChildren(note(t("search.empty")));
     return;
   }
-  if (!body.query) body.rerank = body.hybrid = false;  // both need words to read
+  if (!body.query) { body.rerank = null; body.hybrid = false; }  // both need words to read
   await working(form, out, async signal => {
     answer = await ask(`/api/libraries/${encodeURIComponent(library.value)}/search`, body, { signal });
     asked = body;

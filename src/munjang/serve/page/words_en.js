@@ -52,6 +52,8 @@ export default {
   "why.rank": "{value}, rank {rank}",
   "why.words": "Shared words",
   "why.none": "none",
+  "why.late": "Tokens (MaxSim)",
+  "why.matches": "Which word met which",
   "why.reranked": "Order",
   "why.reranked.text": "by the cross-encoder, score {score}",
   "compare.title": "Compare sentences",

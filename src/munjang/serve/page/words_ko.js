@@ -52,6 +52,8 @@ export default {
   "why.rank": "{value}, {rank}위",
   "why.words": "겹치는 낱말",
   "why.none": "없음",
+  "why.late": "토큰 (MaxSim)",
+  "why.matches": "서로 만난 낱말",
   "why.reranked": "순서",
   "why.reranked.text": "크로스 인코더 점수 {score}",
   "compare.title": "문장 비교",

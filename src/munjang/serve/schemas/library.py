@@ -25,7 +25,7 @@ class RecordIn(OwnModel):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 
-@takes_options(Library.open, only=["passage_characters"], most={"passage_characters": 100_000})
+@takes_options(Library.open, only=["passage_characters", "token_vectors"], most={"passage_characters": 100_000})
 class CreateRequest(OwnModel):
     """A new library and its first documents."""
 
@@ -52,8 +52,9 @@ class SearchRequest(OwnModel):
     """What to look for; without a query, documents to look near."""
 
     query: str | None = None
-    rerank: bool = False
-    """Re-rank the best 50 with the cross-encoder."""
+    rerank: bool | Literal["late"] | None = None
+    """Re-rank the best 50: "late" by token vectors, which is the default where the library has them; true by them too, or with the
+    cross-encoder where it has none or `rerank_model` is given; false does not."""
     rerank_model: str | None = None
     """Which of the served cross-encoders."""
 
@@ -94,6 +95,8 @@ class LibraryOut(OwnModel):
     analyser: str
     passage_characters: int
     generation: int
+    token_vectors: str | None = None
+    """How token vectors are stored; null where there are none."""
     sample: bool
     """The collection that comes with Munjang, shown where there is no other."""
 
@@ -128,6 +131,16 @@ class RemoveOut(OwnModel):
     removed: int
 
 
+class WordMatchOut(OwnModel):
+    """A word of the query and the word of the document that it met; offsets count characters of the document's text."""
+
+    query: str
+    text: str
+    cosine: float
+    start: int
+    stop: int
+
+
 class ExplanationOut(OwnModel):
     """Where a score comes from; ranks count from 1."""
 
@@ -136,6 +149,9 @@ class ExplanationOut(OwnModel):
     bm25: float | None
     words_rank: int | None
     words: list[str]
+    late: float | None = None
+    """MaxSim of the query's tokens and the passage's."""
+    matches: list[WordMatchOut] = Field(default_factory=list)
 
 
 class HitOut(OwnModel):
@@ -148,6 +164,7 @@ class HitOut(OwnModel):
     start: int
     stop: int
     reranked: bool
+    scored_by: Literal["meaning", "words", "meaning and words", "late", "cross-encoder"]
     explanation: ExplanationOut | None = None
 
 

@@ -1,0 +1,51 @@
+"""`munjang index`: what searches of a library need, made now: its search index, and with --late a vector for every token."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from munjang.cli.library_files import LibraryArgument, PatienceOption, open_with_model
+from munjang.cli.options import JsonOption, LibraryComputeOption, ModelOption, examples, new_app
+from munjang.cli.show import emit, print_facts
+from munjang.file_lock import PATIENCE
+
+app = new_app()
+
+
+@app.command(epilog=examples("munjang index news.db", "munjang index news.db --late"))
+def index(
+    library: LibraryArgument,
+    *,
+    late: Annotated[
+        bool, typer.Option("--late", help="Make a vector of one bit a dimension for every token, by which searches are re-ranked.")
+    ] = False,
+    model: ModelOption = None,
+    compute: LibraryComputeOption = None,
+    patience: PatienceOption = PATIENCE,
+    as_json: JsonOption = False,
+) -> None:
+    """Build what searches of a library use.
+
+    Without options: the search index, which the first search would build otherwise.
+    With --late, every passage is read again; the same command continues where an interruption stopped it. Searches use the new vectors
+    when all are there.
+    """
+    from munjang.library.library import Library
+    from munjang.models.progress import progress_bar
+
+    passages = 0
+    if late:
+        with open_with_model(library, model, compute=compute, patience=patience) as opened:
+            kept = opened.store.codebook()
+            with progress_bar("index", None, shown=True) as advance:
+                passages = opened.add_token_vectors("1bit" if kept is None else kept.codebook.format, progress=advance)
+    with Library.open(library, create=False, patience=patience) as opened:
+        answered = opened.prepare()
+        info = opened.info()
+    if as_json:
+        emit({"passages": passages, "token_vectors": info.token_vectors, "search": answered})
+        return
+    facts = [("search", answered), ("token vectors", info.token_vectors or "none")]
+    print_facts([*facts, *([("passages read", f"{passages:,}")] if late else [])])
