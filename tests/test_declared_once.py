@@ -12,6 +12,10 @@ from typing import Annotated, Any, Literal, get_args
 import pytest
 import typer.main
 
+from munjang.analyze.classify.apply import apply_classifier
+from munjang.analyze.classify.entailment import classify_by_entailment
+from munjang.analyze.classify.fitting import fit_classifier
+from munjang.analyze.classify.zero_shot import classify_texts
 from munjang.analyze.clusters import cluster
 from munjang.analyze.keywords import extract_keywords, find_cluster_phrases
 from munjang.analyze.layout import lay_out
@@ -24,6 +28,9 @@ from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.options import REQUIRED, Declared, Option, check_options, declared_options
 
 VERBS: dict[str, tuple[tuple[Callable[..., Any], ...], str | None]] = {
+    "classify apply": ((apply_classifier,), None),
+    "classify fit": ((fit_classifier,), None),
+    "classify label": ((classify_texts, classify_by_entailment), None),
     "cluster": ((cluster, find_cluster_phrases), "/api/clusters"),
     "encode": ((SentenceEncoder.encode,), None),
     "keywords": ((extract_keywords,), "/api/keywords"),
@@ -108,7 +115,7 @@ def test_no_option_is_declared_a_second_time_by_its_command() -> None:
     for command, (verbs, _) in VERBS.items():
         names = {name for verb in verbs for name in declared_options(verb)}
         function = import_module(f"munjang.cli.{command.split()[0]}")
-        own = set(function.__dict__[{"map": "draw", "topics fit": "fit"}.get(command, command)].__annotations__)
+        own = set(function.__dict__[{"map": "draw"}.get(command, command.split()[-1])].__annotations__)
         assert names & own <= {name for where, name in OWN if where == command}, command
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from tests.analyze.classify.word_encoder import SUBJECTS, WordEncoder, write_texts
@@ -117,8 +119,8 @@ def test_many_labels_with_one_or_two_examples_are_learnt() -> None:
 
 def write_pairs(each: int, seed: int) -> tuple[list[str], list[list[str]]]:
     texts, labels = write_texts(each, seed=seed)
-    pairs = [f"{one} {other}" for one, other in zip(texts, texts[1:], strict=False)]
-    return [*pairs, "오늘 내일 서울"], [*(sorted({one, other}) for one, other in zip(labels, labels[1:], strict=False)), []]
+    pairs = [f"{one} {other}" for one, other in itertools.pairwise(texts)]
+    return [*pairs, "오늘 내일 서울"], [*(sorted({one, other}) for one, other in itertools.pairwise(labels)), []]
 
 
 def test_a_text_may_have_several_labels_or_none() -> None:
@@ -144,7 +146,9 @@ def test_balanced_labels_count_alike() -> None:
         found = apply_classifier(made, new, ENCODER)  # type: ignore[arg-type]
         return float(np.mean([each.guess == "날씨" for each, label in zip(found, gold, strict=True) if label == "날씨"]))
 
-    assert recall(fit_classifier(*few, ENCODER, class_weight="balanced", strength=1.0)) > recall(fit_classifier(*few, ENCODER, strength=1.0))
+    assert recall(fit_classifier(*few, ENCODER, class_weight="balanced", strength=1.0)) > recall(
+        fit_classifier(*few, ENCODER, strength=1.0)
+    )
 
 
 def test_swapped_labels_are_the_most_doubtful() -> None:

@@ -112,4 +112,6 @@ def _split(class_N: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray
 
 def _macro_f1(best: np.ndarray, gold: np.ndarray) -> float:
     used = np.union1d(best, gold)
-    return float(np.mean([2 * ((best == label) & (gold == label)).sum() / ((best == label).sum() + (gold == label).sum()) for label in used]))
+    return float(
+        np.mean([2 * ((best == label) & (gold == label)).sum() / ((best == label).sum() + (gold == label).sum()) for label in used])
+    )

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from munjang.analyze.classify.classifier import NO_LABEL, HeldOut, TextClassifier
 from munjang.analyze.classify.folds import NEVER, find_repeats, make_folds
-from munjang.analyze.classify.labels import LabelledRows, label_rows
+from munjang.analyze.classify.labels import LabelledRows, Multi, label_rows
 from munjang.analyze.classify.logistic import LinearHead, LogisticProblem, Matrix, fit_logistic
 from munjang.analyze.classify.probability import fit_temperature, log_loss, to_probabilities
 from munjang.errors import UsageError
@@ -49,7 +49,7 @@ def fit_classifier(
     labels: object,
     encoder: Encoder | None = None,
     *,
-    multi: Annotated[bool, Option("A text may have several labels.")] = False,
+    multi: Multi = False,
     class_weight: Annotated[Literal["none", "balanced"], Option("Balanced: rare labels count as much as frequent ones.")] = "none",
     strength: Annotated[float | None, Option("How freely weights grow. Default: chosen by cross-validation.", min=1e-6, max=1e6)] = None,
     seed: Seed = 0,

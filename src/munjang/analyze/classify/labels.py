@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from munjang.errors import InputError, UsageError, quote
+from munjang.options import Option
 from munjang.text.validate_texts import is_missing, read_cells, validate_items
 from munjang.wording import brief_repr, count
+
+Multi: TypeAlias = Annotated[bool, Option("A text may have several labels.")]
 
 MAX_LABELS = 20_000
 """More labels than this are refused: a column of ids or of texts was probably named."""
@@ -57,10 +60,10 @@ def make_labels(labels: object) -> tuple[Label, ...]:
     ['경제', '스포츠']
     """
     if isinstance(labels, Mapping):
-        labels = [Label(_name(name, "labels"), str(text)) for name, text in labels.items()]
+        labels = [Label(name_label(name, "labels"), str(text)) for name, text in labels.items()]
     made = []
     for number, each in enumerate(validate_items(labels, name="labels", one="label")):
-        label = each if isinstance(each, Label) else Label(_name(each, f"labels[{number}]"))
+        label = each if isinstance(each, Label) else Label(name_label(each, f"labels[{number}]"))
         if not label.name.strip():
             raise UsageError(f"labels[{number}] is empty, expected the name of a label")
         made.append(label)
@@ -99,14 +102,14 @@ def label_rows(labels: object, rows: int, *, multi: bool) -> LabelledRows:
 def _names(value: Any, row: int, *, multi: bool) -> tuple[str, ...]:
     where = f"labels[{row}]"
     if not multi:
-        return (_name(value, where),)
+        return (name_label(value, where),)
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise InputError(f"{where} is {_describe(value)}, expected a list of labels, since a text may have several")
     cells = read_cells(value)
-    return tuple(dict.fromkeys(_name(each, where) for each in (value if cells is None else cells)))
+    return tuple(dict.fromkeys(name_label(each, where) for each in (value if cells is None else cells)))
 
 
-def _name(value: Any, where: str) -> str:
+def name_label(value: Any, where: str) -> str:
     """Return a label's name; a number's is how it is written."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, bool):

@@ -1,7 +1,7 @@
 """Rows and labels → the weights of a regularised logistic regression, by L-BFGS in numpy.
 
-The loss is that of scikit-learn's LogisticRegression: `strength` times the summed log-loss, plus half the squared weights; the bias is free.
-One label per row gives a softmax over labels, several give one sigmoid for each. A strength's solution is a good start for the next one.
+The loss is that of scikit-learn's LogisticRegression: `strength` times the summed log-loss, plus half the squared weights; the bias is
+free. One label per row gives a softmax over labels, several give one sigmoid for each. A strength's solution is a good start for the next one.
 
 Shapes: N rows, D dimensions, C labels.
 """

@@ -29,28 +29,31 @@ def to_probabilities(scores_NC: Matrix, temperature: float, *, multi: bool) -> N
     return np.asarray(raised_NC / raised_NC.sum(axis=1, keepdims=True), dtype=np.float32)
 
 
-def log_loss(scores_NC: Matrix, target_NC: NDArray[np.bool_], temperature: float, *, multi: bool) -> float:
-    """Return the mean log-loss of the true labels."""
+def log_loss(scores_NC: Matrix, target_NC: NDArray[np.bool_], temperature: float, *, multi: bool, doubt: float = 0.0) -> float:
+    """Return the mean log-loss of the true labels; `doubt` is the share of each target that is given to the other labels."""
     scaled_NC = np.asarray(scores_NC, dtype=np.float64) / temperature
     if multi:
-        return float((np.logaddexp(0, scaled_NC) - scaled_NC * target_NC).sum(axis=1).mean())
+        wanted_NC = target_NC * (1 - 2 * doubt) + doubt
+        return float((np.logaddexp(0, scaled_NC) - scaled_NC * wanted_NC).sum(axis=1).mean())
     highest_N = scaled_NC.max(axis=1)
     sum_N = np.log(np.exp(scaled_NC - highest_N[:, None]).sum(axis=1)) + highest_N
-    return float((sum_N - scaled_NC[target_NC]).mean())
+    return float((sum_N - (1 - doubt) * scaled_NC[target_NC] - doubt * scaled_NC.mean(axis=1)).mean())
 
 
 def fit_temperature(scores_NC: Matrix, target_NC: NDArray[np.bool_], *, multi: bool) -> float:
     """Return the temperature with the least log-loss; 1 without rows.
 
-    The loss has one minimum in the logarithm of the temperature, which a golden-section search finds.
+    The loss has one minimum in the logarithm of the temperature, which a golden-section search finds. As in Platt's scaling, one row in
+    N + 2 is doubted: that a few rows were all right does not make the next one certain.
     """
     if not len(scores_NC):
         return 1.0
     low, high = (math.log(each) for each in _TEMPERATURES)
     ratio = (math.sqrt(5) - 1) / 2
+    doubt = 1 / (len(scores_NC) + 2)
 
     def loss(place: float) -> float:
-        return log_loss(scores_NC, target_NC, math.exp(place), multi=multi)
+        return log_loss(scores_NC, target_NC, math.exp(place), multi=multi, doubt=doubt)
 
     left, right = high - ratio * (high - low), low + ratio * (high - low)
     left_loss, right_loss = loss(left), loss(right)
