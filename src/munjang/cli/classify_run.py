@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from munjang.cli.collection import is_library
-from munjang.cli.label_files import LabelledFile, identify_input, label_file, read_labelled_rows, stream_rows
+from munjang.cli.label_files import LabelledFile, identify_input, label_file, list_said, read_labelled_rows, stream_rows
 from munjang.cli.options import Chosen, Columns, ModelChoice
 from munjang.cli.row_files import TextRow, no_text, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
@@ -275,8 +275,8 @@ def _run(
 
     def show(block: Sequence[TextRow], said: Sequence[Mapping[str, Any]]) -> None:
         for row, each in zip(block, said, strict=True):
-            names = each["labels"] if "labels" in each else [each["label"]]
-            for name in names or [""]:
+            names = list_said(each)
+            for name in names:
                 counts[name] = counts.get(name, 0) + 1
             if as_json and output is None:
                 emit({**row.facts(), **each})

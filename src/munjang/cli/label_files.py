@@ -214,7 +214,7 @@ def label_file(
         while block := list(islice(rows, BLOCK)):
             said = say(block)
             if output is not None:
-                output.append(block, said, (str(each["label"]) for each in said))
+                output.append(block, said, (name for each in said for name in list_said(each)))
             if show is not None:
                 show(block, said)
             done += len(block)
@@ -227,6 +227,12 @@ def label_file(
     if output is not None:
         output.finish()
     return done
+
+
+def list_said(said: Mapping[str, Any]) -> list[str]:
+    """Return the labels that outputs count a text under; an empty one where it has none."""
+    names: list[str] = said["labels"] if "labels" in said else [said["label"]]
+    return names or [""]
 
 
 def _join(rows: Sequence[TextRow], said: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from munjang.cli.options import JsonOption, LibraryComputeOption, ModelsOption, examples, new_app
 from munjang.cli.show import emit, note
-from munjang.errors import FolderError, InputError, MissingExtra
+from munjang.errors import FolderError, InputError, MissingExtra, UsageError, quote
 from munjang.limits import SERVE_LIMITS
 from munjang.types import Compute
 
 if TYPE_CHECKING:
+    from munjang.analyze.classify.classifier import TextClassifier
     from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.serve.settings import ServerSettings
@@ -37,6 +38,9 @@ def serve(
     rerank_model: Annotated[
         list[str] | None,
         typer.Option("--reranker", help="A cross-encoder's name or folder; may be repeated. Default: the default one, if any."),
+    ] = None,
+    classifier: Annotated[
+        list[Path] | None, typer.Option("--classifier", help="The folder of a classifier of texts; may be repeated.")
     ] = None,
     library: Annotated[list[str] | None, typer.Option("--library", "-l", help="A library to search; may be repeated.")] = None,
     host: Annotated[str, typer.Option(help="The address to listen on; other machines need a key.")] = "127.0.0.1",
@@ -82,6 +86,7 @@ def serve(
             max_wait or SERVE_LIMITS.wait_seconds,
         )
     )
+    classifiers = _classifiers(classifier or [])
     encoder, *more = _encoders(libraries, model or [], compute)
     rerankers = _rerankers(rerank_model or [], encoder.compute)
 
@@ -89,11 +94,14 @@ def serve(
     from munjang.serve.service import Service
 
     reranker = rerankers[0] if rerankers else None
-    service = Service(settings, encoder, reranker, libraries=libraries, more_models=more, more_rerankers=rerankers[1:])
+    service = Service(
+        settings, encoder, reranker, libraries=libraries, more_models=more, more_rerankers=rerankers[1:], classifiers=classifiers
+    )
     for reason in service.libraries.skipped:
         note(f"not served: {reason}")
     names = [each.name for each in (encoder, *more)]
-    facts = {"model": encoder.name, "models": names, "rerank_model": reranker.name if reranker else None}
+    facts: dict[str, Any] = {"model": encoder.name, "models": names, "rerank_model": reranker.name if reranker else None}
+    facts |= {"classifiers": list(classifiers)} if classifiers else {}
     if check:
         emit({**facts, "libraries": [name for name, _ in service.libraries]})
         service.close()
@@ -107,6 +115,17 @@ def serve(
         sys.stdout.flush()
 
     run(service, log=sys.stderr.buffer if access_log == "stderr" else None, ready=ready)
+
+
+def _classifiers(folders: list[Path]) -> dict[str, TextClassifier]:
+    """Load classifiers, each under the name of its folder."""
+    from munjang.analyze.classify.saving import load_classifier
+
+    names = [folder.resolve().name for folder in folders]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"two classifiers are named {quote(twice)}, so a request could not tell them apart\n  rename one of the folders")
+    return {name: load_classifier(folder) for name, folder in zip(names, folders, strict=True)}
 
 
 def _settings(

@@ -127,15 +127,14 @@ def compare_labels(
         np.array([place[name] for name in names], dtype=np.int64)[table_NC.argmax(axis=1)]
         for table_NC, names in zip(tables, (a_names, b_names), strict=True)
     ]
-    right = [(each == gold_N).astype(np.float64) for each in best]
+    one_N, other_N = (each.astype(np.float64) for each in best)
+
+    def macro_f1(scores_N: FloatArray) -> Resampled:
+        return resample_macro_f1(scores_N.astype(np.int64), gold_N, len(labels))
+
     return {
-        "accuracy": paired_bootstrap(*right, resample_mean, resamples=resamples, seed=seed),
-        "macro_f1": paired_bootstrap(
-            *(each.astype(np.float64) for each in best),
-            lambda scores: resample_macro_f1(scores.astype(np.int64), gold_N, len(labels)),
-            resamples=resamples,
-            seed=seed,
-        ),
+        "accuracy": paired_bootstrap(one_N == gold_N, other_N == gold_N, resample_mean, resamples=resamples, seed=seed),
+        "macro_f1": paired_bootstrap(one_N, other_N, macro_f1, resamples=resamples, seed=seed),
     }
 
 

@@ -72,8 +72,8 @@ def classifier_page(shown: ClassifierPage, *, language: Language = "en") -> str:
     if shown.curve:
         line = Line(say(Word.MACRO_F1, language), [float(size) for size, _ in shown.curve], [score for _, score in shown.curve])
         title = say(Word.LEARNING_CURVE, language)
-        axes = {"x_title": say(Word.EXAMPLES_A_LABEL, language), "y_title": say(Word.MACRO_F1, language)}
-        parts.append(section(title, line_chart([line], title=title, **axes, language=language)))
+        x_title, y_title = say(Word.EXAMPLES_A_LABEL, language), say(Word.MACRO_F1, language)
+        parts.append(section(title, line_chart([line], title=title, x_title=x_title, y_title=y_title, language=language)))
     if shown.doubtful:
         head = [say(word, language) for word in (Word.ROW, Word.LABEL, Word.SUGGESTED, Word.DOUBT, Word.TEXT)]
         rows = [[str(each.row), each.given, each.suggested, f"{each.doubt:.2f}", each.text] for each in shown.doubtful]
@@ -109,9 +109,9 @@ def _write_calibration(bins: Sequence[tuple[float, float]], language: Language) 
         Line(say(Word.SHARE_RIGHT, language), [each for each, _ in bins], [each for _, each in bins]),
         Line(say(Word.PERFECT, language), [0.0, 1.0], [0.0, 1.0]),
     ]
-    axes = {"x_title": say(Word.PROBABILITY, language), "y_title": say(Word.SHARE_RIGHT, language)}
+    x_title, y_title = say(Word.PROBABILITY, language), say(Word.SHARE_RIGHT, language)
     lead = text(say(Word.CALIBRATION_LEAD, language), style="quiet")
-    return section(title, lead + line_chart(lines, title=title, **axes, language=language))
+    return section(title, lead + line_chart(lines, title=title, x_title=x_title, y_title=y_title, language=language))
 
 
 def _number(value: float) -> object:

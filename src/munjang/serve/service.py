@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from munjang.analyze.classify.classifier import TextClassifier
 from munjang.errors import UsageError, quote
 from munjang.models.cross_encoder import CrossEncoder
 from munjang.models.sentence_encoder import SentenceEncoder
@@ -43,6 +45,15 @@ THREADS = 8
 """Searches and analyses at work at once; they mostly wait for the batcher or the disk."""
 
 
+@dataclass(frozen=True, eq=False)
+class ServedClassifier:
+    """A classifier of texts, and the served model that reads them for it."""
+
+    name: str
+    made: TextClassifier
+    encoder: SentenceEncoder
+
+
 class Service:
     """The server without HTTP."""
 
@@ -55,6 +66,7 @@ class Service:
         libraries: tuple[str, ...] = (),
         more_models: Sequence[SentenceEncoder] = (),
         more_rerankers: Sequence[CrossEncoder] = (),
+        classifiers: Mapping[str, TextClassifier] | None = None,
     ) -> None:
         """Begin with a model and maybe a cross-encoder, which requests get that name none, and others that they get by name."""
         self.settings = settings
@@ -66,6 +78,7 @@ class Service:
         self.rerankers = tuple(batched_cross_encoder(each, self.batcher) for each in rerankers)
         for models in (self.encoders, self.rerankers):
             _check_names([each.name for each in models])
+        self.classifiers = {name: ServedClassifier(name, made, self._encoder_of(name, made)) for name, made in (classifiers or {}).items()}
         self._snapshots = threading.BoundedSemaphore(SNAPSHOTS)
         self.jobs = Jobs(limit=settings.limits.waiting_uploads)
         self.upload_room = Held(settings.limits.max_held_upload_bytes, "uploads of {:,} bytes are unfinished", retry_after=10)
@@ -92,6 +105,26 @@ class Service:
         if not self.rerankers:
             raise Refusal(424, "no cross-encoder is served\n  start the server with --reranker")
         return _find_model(self.rerankers, name, "cross-encoder")
+
+    def find_classifier(self, name: str | None) -> ServedClassifier:
+        """Return the classifier of a name, or the only one; where there is none, the refusal says how to get one."""
+        if not self.classifiers:
+            raise Refusal(424, "no classifier is served\n  start the server with --classifier")
+        if name in self.classifiers:
+            return self.classifiers[name]
+        if name is None and len(self.classifiers) == 1:
+            return next(iter(self.classifiers.values()))
+        asked = "no name is given" if name is None else f"no classifier named {quote(name)} is served"
+        raise Refusal(404, f"{asked}; there is: {', '.join(self.classifiers)}", field="classifier")
+
+    def _encoder_of(self, name: str, made: TextClassifier) -> SentenceEncoder:
+        found = next((each for each in self.encoders if each.fingerprint == made.encoder), None)
+        if found is None:
+            raise UsageError(
+                f"the classifier {quote(name)} was made with the model {made.encoder_name} ({made.encoder[:12]}), which is not served\n"
+                "  serve that model too, with --model"
+            )
+        return found
 
     async def in_thread(self, errand: RequestWork, work: Callable[[], Value], *, texts: int = 1) -> Value:
         """Do blocking work for a call: a search, re-ranking, encoding a collection of so many texts."""

@@ -52,7 +52,7 @@ class HeldOut:
     @property
     def correct_N(self) -> NDArray[np.bool_]:
         """Whether the prediction was right."""
-        return self.given_N == self.best_N
+        return np.asarray(self.given_N == self.best_N, dtype=bool)
 
     @property
     def accuracy(self) -> float:

@@ -16,7 +16,7 @@ from munjang.analyze.classify.fitting import find_vectors, fit_classifier
 from munjang.analyze.classify.labels import label_rows
 from munjang.analyze.classify.probability import to_probabilities
 from munjang.errors import InputError, UsageError
-from munjang.types import Encoder
+from munjang.types import Encoder, Ints
 from munjang.wording import brief_repr
 
 CURVE_ROUNDS = 5
@@ -101,7 +101,7 @@ def draw_learning_curve(
         yield CurvePoint(int(size), float(f1.mean()), float(f1.std()), float(accuracy.mean()))
 
 
-def _split(class_N: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _split(class_N: Ints, random: np.random.Generator) -> tuple[Ints, Ints]:
     """Return rows to measure on and rows to draw from; every label keeps at least one of its own to learn from."""
     test: list[int] = []
     for label in np.unique(class_N):
@@ -110,7 +110,7 @@ def _split(class_N: np.ndarray, random: np.random.Generator) -> tuple[np.ndarray
     return np.array(sorted(test), dtype=np.int64), np.setdiff1d(np.arange(len(class_N)), test)
 
 
-def _macro_f1(best: np.ndarray, gold: np.ndarray) -> float:
+def _macro_f1(best: Ints, gold: Ints) -> float:
     used = np.union1d(best, gold)
     return float(
         np.mean([2 * ((best == label) & (gold == label)).sum() / ((best == label).sum() + (gold == label).sum()) for label in used])

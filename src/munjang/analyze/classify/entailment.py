@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
 from munjang.analyze.classify.apply import TextLabels
 from munjang.analyze.classify.fitting import HALF
@@ -77,14 +78,14 @@ def find_entailment(labels: Sequence[str]) -> int | None:
     return found
 
 
-def _log_odds(scores: np.ndarray, column: int | None) -> np.ndarray:
+def _log_odds(scores: NDArray[np.float64], column: int | None) -> NDArray[np.float64]:
     """Return the log-odds of entailment, whether the scorer gives logits, probabilities or one score."""
     if column is None or scores.ndim == 1:
         flat = scores.reshape(-1)
         inside = bool(len(flat)) and flat.min() >= 0 and flat.max() <= 1
-        return np.log(np.clip(flat, 1e-6, 1 - 1e-6) / np.clip(1 - flat, 1e-6, 1)) if inside else flat
+        return np.asarray(np.log(np.clip(flat, 1e-6, 1 - 1e-6) / np.clip(1 - flat, 1e-6, 1)) if inside else flat)
     others = np.delete(scores, column, axis=1)
     if np.allclose(scores.sum(axis=1), 1, atol=1e-3) and (scores >= 0).all():
-        return np.log(np.clip(scores[:, column], 1e-6, 1)) - np.log(np.clip(others.sum(axis=1), 1e-6, 1))
+        return np.asarray(np.log(np.clip(scores[:, column], 1e-6, 1)) - np.log(np.clip(others.sum(axis=1), 1e-6, 1)))
     highest = others.max(axis=1)
-    return scores[:, column] - (highest + np.log(np.exp(others - highest[:, None]).sum(axis=1)))
+    return np.asarray(scores[:, column] - (highest + np.log(np.exp(others - highest[:, None]).sum(axis=1))))

@@ -1,7 +1,8 @@
 """Rows and labels → the weights of a regularised logistic regression, by L-BFGS in numpy.
 
 The loss is that of scikit-learn's LogisticRegression: `strength` times the summed log-loss, plus half the squared weights; the bias is
-free. One label per row gives a softmax over labels, several give one sigmoid for each. A strength's solution is a good start for the next one.
+free. One label per row gives a softmax over labels, several give one sigmoid for each. A strength's solution is a good start for the next
+one.
 
 Shapes: N rows, D dimensions, C labels.
 """
@@ -51,7 +52,7 @@ class LogisticProblem:
     @property
     def classes(self) -> int:
         """How many labels there are."""
-        return self.target_NC.shape[1]
+        return int(self.target_NC.shape[1])
 
 
 def fit_logistic(
