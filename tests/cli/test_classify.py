@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,8 +15,10 @@ from typing import Any
 
 import pytest
 from tests.analyze.classify.word_encoder import write_texts
+from tests.cli.doc_pages import run_lines, write_shown_files
 
 import munjang.cli.label_files as label_files
+from munjang.models import registry
 
 ROOT = Path(__file__).parents[2]
 
@@ -177,3 +180,18 @@ def test_a_killed_run_goes_on_and_writes_what_a_whole_one_writes(
     assert "goes on after 24 rows" in again.err
     assert (files / "out.csv").read_bytes() == (files / "whole.csv").read_bytes()
     assert not list(files.glob(".out.csv*"))
+
+
+def test_every_line_and_block_of_the_page_works(
+    munjang: Callable[..., Any], tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny = registry.Found("all-MiniLM-L6-v2", tiny_bert_folder, "package")
+    monkeypatch.setattr(registry, "_find_in_package", lambda name: tiny if name == tiny.name else None)
+    monkeypatch.setattr(registry, "_find_default", lambda: tiny)
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs/classify.md"
+    write_shown_files(page, tmp_path)
+    assert run_lines(page, munjang) >= 9
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL):
+        exec(block, {})
+    assert "경제" in capsys.readouterr().out

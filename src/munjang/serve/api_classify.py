@@ -44,7 +44,7 @@ async def classify(call: Call, body: ClassifyRequest) -> Reply:
 
     def work() -> tuple[TextClassifier, TextLabels]:
         made = served.made if served is not None else _make(body, given, examples_ND)
-        return made, apply_classifier(made, given.texts, precision=body.precision, vectors=given.vectors_ND)
+        return made, apply_classifier(made, given.texts, **options_in(body, apply_classifier), vectors=given.vectors_ND)
 
     made, found = await call.service.in_analysis_thread(call.errand, work)
     accuracy = made.held_out.accuracy
@@ -88,8 +88,9 @@ async def _encode_examples(call: Call, body: ClassifyRequest, model: SentenceEnc
 
 def _make(body: ClassifyRequest, given: Collection, examples_ND: Vectors | None) -> TextClassifier:
     if body.examples is not None:
-        labels: list[Any] = [[each.label] if body.multi else each.label for each in body.examples]
-        return fit_classifier([each.text for each in body.examples], labels, multi=body.multi, vectors=examples_ND)
+        multi = bool(options_in(body, make_classifier)["multi"])
+        labels: list[Any] = [[each.label] if multi else each.label for each in body.examples]
+        return fit_classifier([each.text for each in body.examples], labels, multi=multi, vectors=examples_ND)
     named = [each if isinstance(each, str) else Label(each.name, each.description, tuple(each.words)) for each in body.labels or ()]
     return make_classifier(named, given.model.with_prompt(warn=False), **options_in(body, make_classifier), vectors=given.vectors_ND)
 
