@@ -1,6 +1,6 @@
 """Labels of Korean texts: Munjang's classifiers beside scikit-learn's on the same vectors, and beside words alone.
 
-    python benchmarks/classify.py [--data FOLDER] [--cache FOLDER] [--rows 5000] [--seeds 10] [--sets ynat,…] [--only fewshot,…] [--json FILE]
+    python benchmarks/classify.py [--data FOLDER] [--cache FOLDER] [--rows 5000] [--seeds 10] [--sets …] [--only fewshot,…] [--json FILE]
 
 Three sets: ynat (headlines, 7 topics), 3i4k (utterances, 7 intentions), bills (14 committees). Of each, --rows rows are drawn with a fixed
 seed, encoded once (at most 128 tokens, int8) and kept in --cache. Printed:

@@ -113,7 +113,8 @@ class MunjangClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
 
     def predict(self, X: Any) -> Any:
         """Return the likeliest label of each text."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        best_N = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best_N]
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each label, in the order of `classes_`."""

@@ -109,6 +109,7 @@ def label(
     epilog=examples(
         "munjang classify fit examples.csv -o intents/",
         "munjang classify fit examples.csv -o intents/ --label-column intent --curve 1,2,4,8 --html report.html",
+        "munjang classify fit examples.csv -o intents/ --tune",
     )
 )
 def fit(
@@ -117,6 +118,7 @@ def fit(
     output: Annotated[Path, typer.Option("--output", "-o", help="Save the classifier to this folder.")],
     label_column: LabelColumnOption = None,
     options: Annotated[Chosen, Takes(fit_classifier)],
+    tune: Annotated[bool, typer.Option("--tune", help="Also tune the model; keep it if held-out examples are labelled better.")] = False,
     separator: SeparatorOption = ";",
     skip_unlabelled: Annotated[bool, typer.Option("--skip-unlabelled", help="Leave out rows without a label.")] = False,
     curve: Annotated[
@@ -142,6 +144,7 @@ def fit(
         chosen_model,
         options,
         label_column=label_column,
+        tune=tune,
         separator=separator,
         skip_unlabelled=skip_unlabelled,
         curve=parse_sizes(curve),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from munjang.cli.collection import is_library
-from munjang.cli.label_files import LabelledFile, identify_input, label_file, list_said, read_labelled_rows, stream_rows
+from munjang.cli.label_files import LabelledFile, hold_output, identify_input, label_file, list_said, read_labelled_rows, stream_rows
 from munjang.cli.options import Chosen, Columns, ModelChoice
 from munjang.cli.row_files import TextRow, no_text, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
@@ -139,6 +139,7 @@ def fit_and_save(
     options: Chosen,
     *,
     label_column: str | None,
+    tune: bool,
     separator: str,
     skip_unlabelled: bool,
     curve: Sequence[int],
@@ -154,13 +155,14 @@ def fit_and_save(
     from munjang.analyze.classify.labels import label_rows
     from munjang.analyze.classify.saving import check_classifier_folder, save_classifier
     from munjang.cli.classify_evaluate import write_fit_report
+    from munjang.cli.classify_tune import compare_tuned, save_tuned
     from munjang.cli.load_model import load_encoder
     from munjang.cli.row_files import check_rows_output
 
     check_classifier_folder(output)
     check_rows_output(doubtful)
-    if curve and options["multi"]:
-        raise UsageError("--curve is for texts with one label each, found --multi")
+    if (curve or tune) and options["multi"]:
+        raise UsageError(f"--{'curve' if curve else 'tune'} is for texts with one label each, found --multi")
     rows, labels, column = read_labelled_rows(
         file, columns, label_column=label_column, multi=options["multi"], separator=separator, skip_unlabelled=skip_unlabelled
     )
@@ -168,7 +170,13 @@ def fit_and_save(
     target_NC = label_rows(labels, len(texts), multi=options["multi"]).target_NC
     encoder = load_encoder(model.model, compute=model.compute)
     vectors_ND = find_vectors(texts, encoder, None)
-    made = replace(fit_classifier(texts, labels, encoder, **options, vectors=vectors_ND), encoder_name=model.model or encoder.name)
+    name, tuned = model.model or encoder.name, None
+    if tune:
+        tuned = compare_tuned(texts, labels, encoder.model.folder.path, vectors_ND, seed=options["seed"])
+        if tuned.kept:
+            encoder, name = save_tuned(texts, labels, encoder.model.folder.path, output, seed=options["seed"])
+            vectors_ND = find_vectors(texts, encoder, None)
+    made = replace(fit_classifier(texts, labels, encoder, **options, vectors=vectors_ND), encoder_name=name)
     points = list(draw_learning_curve(texts, labels, sizes=curve, seed=options["seed"], vectors=vectors_ND)) if curve else []
     save_classifier(made, output)
     repeats = find_repeats(texts, vectors_ND, target_NC)
@@ -186,6 +194,7 @@ def fit_and_save(
         "conflicts": [[rows[row].number for row in group] for group in repeats.conflicts],
         "doubtful": listed[:DOUBTFUL_SHOWN] if doubtful is None else len(listed),
         **({"curve": [vars(point) for point in points]} if points else {}),
+        **({"tune": tuned.facts()} if tuned is not None else {}),
         "saved": str(output),
     }
     if html is not None:
@@ -209,6 +218,10 @@ def _show_fit(facts: Mapping[str, Any], made: TextClassifier, listed: Sequence[M
             ("saved", facts["saved"]),
         ]
     )
+    if "tune" in facts:
+        done = facts["tune"]
+        said = f"accuracy {done['frozen_accuracy']:.3f} frozen, {done['tuned_accuracy']:.3f} tuned (p {done['p']:.3g})"
+        print_facts([("tuning", f"{said}; {'kept' if done['kept'] else 'not kept: it did not surely help'}")])
     if facts["conflicts"]:
         shown = "; ".join(", ".join(map(str, group)) for group in facts["conflicts"][:5])
         note(f"{count(len(facts['conflicts']), 'text')} with different labels in equal rows: {shown}")
@@ -283,12 +296,12 @@ def _run(
             elif len(shown) < SHOWN:
                 shown.append([row.name(), ", ".join(names), f"{each['probability']:.3f}", each["runner_up"], row.text[:80]])
 
-    target = None if output is None else LabelledFile(output, made_of)
-    resumed = target.rows if target is not None else 0
-    if resumed:
-        note(f"{output}: goes on after {count(resumed, 'row')} of an earlier run")
-        counts.update(target.counts if target is not None else {})
-    done = label_file(rows, target, say, source=file, show=show)
+    with hold_output(output):
+        target = None if output is None else LabelledFile(output, made_of)
+        if target is not None and target.rows:
+            note(f"{output}: goes on after {count(target.rows, 'row')} of an earlier run")
+            counts.update(target.counts)
+        done = label_file(rows, target, say, source=file, show=show)
     if as_json:
         if output is not None:
             facts = {"rows": done, "labels": counts, "output": str(output)}

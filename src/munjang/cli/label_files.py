@@ -12,6 +12,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from munjang.atomic import atomic_write, sync, translate_disk_errors
 from munjang.cli.options import Columns
 from munjang.cli.row_files import TextRow, no_text, read_text_rows
 from munjang.errors import DamagedFile, InputError, TextError, UsageError, quote
+from munjang.file_lock import hold_lock, lock_files
 
 if TYPE_CHECKING:
     from munjang.analyze.classify.labels import Label
@@ -114,6 +116,19 @@ def identify_input(file: str, columns: Columns, *parts: object) -> str | None:
     seen = Path(file).stat()
     known = [str(Path(file).resolve()), seen.st_size, seen.st_mtime_ns, repr(columns), *map(str, parts)]
     return hashlib.sha256(json.dumps(known).encode()).hexdigest()
+
+
+@contextmanager
+def hold_output(path: Path | None) -> Iterator[None]:
+    """Be the only one who writes an output; a second command for the same file is refused."""
+    if path is None or not path.parent.is_dir():
+        yield
+        return
+    lock = path.with_name(f".{path.name}.labels.lock")
+    with hold_lock(lock, name=str(path), purpose="classify"):
+        yield
+        for each in lock_files(lock):
+            each.unlink(missing_ok=True)
 
 
 class LabelledFile:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from munjang.analyze.classify.logistic import LinearHead
 from munjang.analyze.classify.probability import Abstention, choose_threshold
 from munjang.types import Ints, Vectors
-from munjang.wording import brief_repr, count, name_facts
+from munjang.wording import brief_repr
 
 Origin: TypeAlias = Literal["examples", "labels"]
 """What a classifier was made of."""
@@ -72,6 +72,7 @@ class HeldOut:
         return float((2 * right / np.maximum(given + best, 1))[used].mean())
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class TextClassifier:
     """Labels, the function that scores them, and how sure its answers are."""
@@ -90,10 +91,6 @@ class TextClassifier:
     encoder: str = ""
     """The fingerprint of the encoder whose vectors it reads; empty where vectors were handed in."""
     encoder_name: str = ""
-
-    def __repr__(self) -> str:
-        facts = [count(len(self.labels), "label"), f"made of {self.made_of}"]
-        return name_facts("TextClassifier", [*facts, f"held-out accuracy {self.held_out.accuracy:.3f}"] if len(self.held_out) else facts)
 
     @property
     def dimension(self) -> int:

@@ -16,6 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from munjang.wording import brief_repr
+
 Matrix: TypeAlias = NDArray[np.floating[Any]]
 Flat: TypeAlias = NDArray[np.float64]
 
@@ -26,6 +28,7 @@ _SMALLEST_STEP = 1e-6
 _ROUNDING = 4  # units in the last place of the loss that say nothing
 
 
+@brief_repr
 @dataclass(frozen=True, eq=False)
 class LinearHead:
     """Scores of labels: weights and bias of a linear function."""

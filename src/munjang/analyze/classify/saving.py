@@ -2,6 +2,7 @@
 
     classifier.json                labels, settings, the model's fingerprint, and checksums of both files
     arrays-<hash>.safetensors      weights, bias, and what cross-validation said of each example
+    body-<hash>/                   a model folder, where the classifier was made with a model tuned for it
 
 The arrays carry their checksum in their name and are written first; classifier.json names them and takes its place in one step. So a folder
 holds the old classifier or the new one, never a mixture. A loaded classifier answers exactly as the saved one.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,8 @@ FORMAT = "munjang classifier 1"
 MAIN = "classifier.json"
 _LONGEST = 2**31  # bytes of one file that are read
 _ARRAYS = re.compile(r"arrays-([0-9a-f]{64})\.safetensors")
-_PARTS = re.compile(rf"{_ARRAYS.pattern}|\.(arrays-|{re.escape(MAIN)}).*{re.escape(PARTIAL)}")
+_BODY = re.compile(r"body-[0-9a-f]{16}")
+_PARTS = re.compile(rf"{_ARRAYS.pattern}|{_BODY.pattern}|\.body-.*{re.escape(PARTIAL)}|\.(arrays-|{re.escape(MAIN)}).*{re.escape(PARTIAL)}")
 _HELD_OUT = ("row_N", "given_N", "best_N", "confidence_N", "given_probability_N")
 
 
@@ -42,11 +45,12 @@ def save_classifier(classifier: TextClassifier, folder: Path | str) -> None:
         arrays = save(_collect_arrays(classifier))
         name = f"arrays-{hashlib.sha256(arrays).hexdigest()}.safetensors"
         atomic_write(folder / name, arrays)
-        facts = {"format": FORMAT, **_collect_facts(classifier), "file": name}
+        body = _find_body(classifier, folder)
+        facts = {"format": FORMAT, **_collect_facts(classifier), "file": name} | ({"encoder_name": body} if body else {})
         atomic_write(folder / MAIN, _dump({**facts, "checksum": hashlib.sha256(_dump(facts)).hexdigest()}))
     for old in list(folder.iterdir()):
-        if _PARTS.fullmatch(old.name) and old.name != name:
-            old.unlink(missing_ok=True)
+        if _PARTS.fullmatch(old.name) and old.name not in (name, body):
+            shutil.rmtree(old, ignore_errors=True) if old.is_dir() else old.unlink(missing_ok=True)
 
 
 def check_classifier_folder(folder: Path) -> None:
@@ -70,9 +74,17 @@ def load_classifier(folder: Path | str) -> TextClassifier:
     if hashlib.sha256(_dump(facts)).hexdigest() != checksum:
         raise DamagedFile(f"{main}: the checksum is wrong, the file was changed or damaged\n  fit the classifier again")
     try:
+        if _BODY.fullmatch(str(facts["encoder_name"])):
+            facts["encoder_name"] = str(folder / facts["encoder_name"])
         return _build(facts, _read_arrays(folder, facts["file"]))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise DamagedFile(f"{folder}: cannot be understood ({type(error).__name__})\n  fit the classifier again") from None
+
+
+def _find_body(classifier: TextClassifier, folder: Path) -> str:
+    """Return the name of the model inside the folder that the classifier was made with, if it is one."""
+    body = Path(classifier.encoder_name)
+    return body.name if _BODY.fullmatch(body.name) and body.absolute().parent == folder.absolute() else ""
 
 
 def _collect_facts(classifier: TextClassifier) -> dict[str, Any]:
