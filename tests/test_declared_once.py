@@ -16,6 +16,10 @@ import pytest
 import typer.main
 
 import munjang
+from munjang.analyze.classify.apply import apply_classifier
+from munjang.analyze.classify.entailment import classify_by_entailment
+from munjang.analyze.classify.fitting import fit_classifier
+from munjang.analyze.classify.zero_shot import classify_texts
 from munjang.analyze.clusters import cluster
 from munjang.analyze.keywords import extract_keywords, find_cluster_phrases
 from munjang.analyze.layout import lay_out
@@ -62,6 +66,9 @@ VERBS: dict[str, tuple[tuple[Callable[..., Any], ...], str | None]] = {
     "augment": ((sample_pairs, label_pairs), None),
     "bulk": ((BulkSettings, WorkerConfig), None),
     "calibrate": ((calibrate,), None),
+    "classify apply": ((apply_classifier,), None),
+    "classify fit": ((fit_classifier,), None),
+    "classify label": ((classify_texts, classify_by_entailment), None),
     "cluster": ((cluster, find_cluster_phrases), "/api/clusters"),
     "compare": ((compare_sts,), None),
     "compress": ((CompressionSteps, PruneOptions), None),
@@ -209,6 +216,9 @@ def test_no_option_is_declared_a_second_time_by_its_command() -> None:
         names = {name for verb in verbs for name in declared_options(verb)} - {"compute"}
         function = inspect_unwrap(command_of(command).callback)
         own = {name for name, hint in function.__annotations__.items() if "typer.Option(" in str(hint)}
+        names = {name for verb in verbs for name in declared_options(verb)}
+        function = import_module(f"munjang.cli.{command.split()[0]}")
+        own = set(function.__dict__[{"map": "draw"}.get(command, command.split()[-1])].__annotations__)
         assert names & own <= {name for where, name in OWN if where == command}, command
 
 

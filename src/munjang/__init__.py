@@ -40,6 +40,14 @@ _NAMES = {
     "munjang.analyze.clusters": ("Clustering", "cluster"),
     "munjang.analyze.dedupe": ("Deduped", "dedupe"),
     "munjang.analyze.match": ("Match", "Matched", "match"),
+    "munjang.analyze.classify.apply": ("TextLabel", "TextLabels", "apply_classifier"),
+    "munjang.analyze.classify.classifier": ("TextClassifier",),
+    "munjang.analyze.classify.doubtful": ("draw_learning_curve", "find_doubtful"),
+    "munjang.analyze.classify.entailment": ("classify_by_entailment",),
+    "munjang.analyze.classify.fitting": ("fit_classifier",),
+    "munjang.analyze.classify.labels": ("Label",),
+    "munjang.analyze.classify.saving": ("load_classifier", "save_classifier"),
+    "munjang.analyze.classify.zero_shot": ("classify_texts", "make_classifier"),
     "munjang.analyze.topics.fitting": ("fit_topics",),
     "munjang.analyze.topics.model": ("Topic", "TopicModel"),
     "munjang.analyze.topics.saving": ("load_topics", "save_topics"),
@@ -87,6 +95,19 @@ _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = ["__version__", *_HOMES]
 
 if TYPE_CHECKING:
+    from munjang.analyze.classify.apply import TextLabel as TextLabel
+    from munjang.analyze.classify.apply import TextLabels as TextLabels
+    from munjang.analyze.classify.apply import apply_classifier as apply_classifier
+    from munjang.analyze.classify.classifier import TextClassifier as TextClassifier
+    from munjang.analyze.classify.doubtful import draw_learning_curve as draw_learning_curve
+    from munjang.analyze.classify.doubtful import find_doubtful as find_doubtful
+    from munjang.analyze.classify.entailment import classify_by_entailment as classify_by_entailment
+    from munjang.analyze.classify.fitting import fit_classifier as fit_classifier
+    from munjang.analyze.classify.labels import Label as Label
+    from munjang.analyze.classify.saving import load_classifier as load_classifier
+    from munjang.analyze.classify.saving import save_classifier as save_classifier
+    from munjang.analyze.classify.zero_shot import classify_texts as classify_texts
+    from munjang.analyze.classify.zero_shot import make_classifier as make_classifier
     from munjang.analyze.clusters import Clustering as Clustering
     from munjang.analyze.clusters import cluster as cluster
     from munjang.analyze.dedupe import Deduped as Deduped

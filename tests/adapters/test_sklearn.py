@@ -129,3 +129,30 @@ def test_another_model_than_at_fit_is_refused(tiny_folder: Any, tiny_bert_folder
 def test_a_wrong_name_is_heard_at_fit() -> None:
     with pytest.raises(FolderError, match="nobody"):
         MunjangVectorizer("nobody").fit(SHORT)
+
+
+MunjangClassifier = adapter("sklearn", needs="sklearn").MunjangClassifier
+
+
+@pytest.mark.parametrize("check", APPLY)
+def test_the_classifier_passes_scikit_learns_own_check(tiny_bert_folder: Path, check: str) -> None:
+    getattr(checks, check)("MunjangClassifier", MunjangClassifier(str(tiny_bert_folder)))
+
+
+def test_check_estimator_finds_nothing_wrong_with_the_classifier(tiny_bert_folder: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it says that it cannot make texts
+        found = checks.check_estimator(MunjangClassifier(str(tiny_bert_folder)), on_fail=None)
+    assert {each["status"] for each in found} <= {"passed", "skipped"}
+
+
+def test_the_classifier_keeps_labels_as_they_are_and_is_cloned(tiny_bert_folder: Path) -> None:
+    labels = np.array([2, 2, 10, 10, 2, 10])
+    made = base.clone(MunjangClassifier(str(tiny_bert_folder), strength=1000.0)).fit(SHORT, labels)
+    assert made.classes_.tolist() == [2, 10]
+    chances = made.predict_proba(SHORT)
+    assert chances.sum(axis=1) == pytest.approx(np.ones(6), abs=1e-5)
+    assert (made.predict(SHORT) == made.classes_[chances.argmax(axis=1)]).all()
+    assert made.score(SHORT, labels) > 0.6
+    with pytest.raises(Exception, match="not fitted"):
+        MunjangClassifier(str(tiny_bert_folder)).predict(SHORT)

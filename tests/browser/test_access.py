@@ -50,7 +50,13 @@ def test_nothing_serious_is_found(server: Running, open_page: Opener, axe: str, 
         page.click(".hit:nth-child(1) .chip.like")
         shown.shown("#liked .chip")
         assert grave_violations(shown, axe) == []
-        for panel, appears in [("compare", ".heat"), ("keywords", ".highlighted"), ("groups", ".group"), ("map", "canvas#map")]:
+        for panel, appears in [
+            ("compare", ".heat"),
+            ("keywords", ".highlighted"),
+            ("groups", ".group"),
+            ("labels", ".bars"),
+            ("map", "canvas#map"),
+        ]:
             shown.go(panel)
             shown.submit(panel, appears)
             if panel == "compare":

@@ -6,7 +6,7 @@ import pytest
 from tests.browser.conftest import Opener
 from tests.serve.conftest import Running
 
-PANELS = ["search", "compare", "keywords", "groups", "map", "upload"]
+PANELS = ["search", "compare", "keywords", "groups", "labels", "map", "upload"]
 
 
 def test_arrows_go_from_tab_to_tab_and_the_address_follows(server: Running, open_page: Opener) -> None:

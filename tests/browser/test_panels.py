@@ -134,6 +134,38 @@ def test_topics_and_clusters_of_a_library_of_pasted_texts_and_of_a_file(
 
 
 @LANGUAGES
+def test_texts_are_labelled_by_names_and_by_examples_and_downloaded(
+    server: Running, open_page: Opener, tmp_path: Path, language: str
+) -> None:
+    examples = tmp_path / "examples.csv"
+    rows = [
+        f"the {word} is on the river,{label}" for label, words in (("animal", "cat dog"), ("thing", "book train")) for word in words.split()
+    ]
+    examples.write_text("\n".join(["text,label", *rows]), encoding="utf-8")
+    with open_page(server, language, width=390) as shown:
+        page, panel = shown.page, shown.go("labels")
+        assert page.locator("#labels-names").input_value() == shown.words("labels.example")
+        page.fill("#labels-names", "only one")
+        shown.submit("labels", ".problem")
+        page.fill("#labels-names", "rain, <b>winter</b>")
+        assert sorted(shown.submit("labels", ".bars .name").all_inner_texts()) == ["<b>winter</b>", "rain"]
+        panel.locator("[value=own]").check()
+        page.fill("#labels-form textarea", "the cat\n=SUM(1)\nthe book")
+        page.locator("#labels-file").set_input_files(examples)
+        shown.shown("#labels-examples p")
+        page.click("#labels-form button.main")
+        shown.until("document.querySelectorAll('#labels-out tbody tr').length === 3")
+        assert sorted(page.locator("#labels-out .bars .name").all_inner_texts()) == ["animal", "thing"]
+        with page.expect_download() as started:
+            page.click("#labels-download")
+        lines = Path(started.value.path()).read_text(encoding="utf-8-sig").splitlines()
+        assert lines[0] == '"text","label","probability","runner_up","runner_up_probability"'
+        assert lines[2].startswith('"\'=SUM(1)"')
+        page.click("#labels-forget")
+        assert page.locator("#labels-names").is_enabled()
+
+
+@LANGUAGES
 @pytest.mark.parametrize("colour", ["clusters", "topics"])
 def test_the_map_is_drawn_searched_and_pointed_at(server: Running, open_page: Opener, language: str, colour: str) -> None:
     with open_page(server, language) as shown:

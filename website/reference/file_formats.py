@@ -23,6 +23,7 @@ WRITERS = (
     ("Files of vectors", ("munjang.cli.vector_files",)),
     ("The folder of a bulk job", ("munjang.bulk.manifest", "munjang.bulk.shard_files")),
     ("Saved topics", ("munjang.analyze.topics.saving",)),
+    ("Saved classifiers", ("munjang.analyze.classify.saving",)),
     ("Calibrations", ("munjang.evaluate.calibrate",)),
     ("Checkpoints of a training", ("munjang.train.checkpoint", "munjang.train.log")),
 )

@@ -1,22 +1,28 @@
-"""Munjang for scikit-learn: a transformer, texts → vectors. Needs scikit-learn.
+"""Munjang for scikit-learn: a transformer, texts → vectors, and a classifier, texts → labels. Needs scikit-learn.
 
 It knows its model by name or folder only: pipelines are cloned, searched over and pickled, and a name costs nothing to copy. Clones in one
-process share the loaded model. There is nothing to learn: `fit` notes which model it met, and `transform` refuses another one.
+process share the loaded model. The transformer has nothing to learn: `fit` notes which model it met, and `transform` refuses another one.
+The classifier is `munjang.fit_classifier`: its strength is cross-validated and its probabilities are calibrated.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
 
 from munjang.adapters.loading import Texts, load_encoder_once, make_missing_error
+from munjang.analyze.classify.apply import apply_classifier
+from munjang.analyze.classify.fitting import fit_classifier
 from munjang.errors import UsageError
 from munjang.models.prompted_encoder import Role
 from munjang.text.validate_texts import validate_texts
 from munjang.types import DEFAULT_COMPUTE, DEFAULT_LONG_TEXT, Compute, Floats, LongText
 
 try:
-    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+    from sklearn.utils.validation import check_is_fitted
 except ImportError as error:
     raise make_missing_error("sklearn", "scikit-learn", error) from error
 
@@ -71,6 +77,54 @@ class MunjangVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         tags.input_tags.two_d_array = False
         tags.transformer_tags.preserves_dtype = ["float32"]
         tags.requires_fit = False
+        return tags
+
+
+class MunjangClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Labels texts, at any place where a pipeline of a vectorizer and a `LogisticRegressionCV` could stand."""
+
+    def __init__(
+        self,
+        model: str | Path | None = None,
+        *,
+        compute: Compute = "float32",
+        class_weight: Literal["none", "balanced"] = "none",
+        strength: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.model = model
+        self.compute = compute
+        self.class_weight = class_weight
+        self.strength = strength
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any) -> MunjangClassifier:
+        """Learn from texts and their labels; `classes_` holds the labels as they were given."""
+        texts = _list_texts(X)
+        labels = np.asarray(y)
+        if labels.ndim != 1 or len(labels) != len(texts):
+            raise UsageError(f"y has the shape {labels.shape}, expected one label for each of the {len(texts):,} texts")
+        self.classes_, place_N = np.unique(labels, return_inverse=True)
+        encoder = load_encoder_once(self.model, compute=self.compute)
+        self.classifier_ = fit_classifier(texts, place_N, encoder, class_weight=self.class_weight, strength=self.strength, seed=self.seed)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Return the likeliest label of each text."""
+        best_N = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best_N]
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probability of each label, in the order of `classes_`."""
+        check_is_fitted(self)
+        encoder = load_encoder_once(self.model, compute=self.compute)
+        found = apply_classifier(self.classifier_, _list_texts(X), encoder).probability_NC
+        return found[:, np.argsort([int(name) for name in self.classifier_.labels])]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.one_d_array = True
+        tags.input_tags.two_d_array = False
         return tags
 
 

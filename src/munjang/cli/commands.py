@@ -42,6 +42,7 @@ GROUPS = {
         CommandEntry("morphs", "munjang.cli.morphs", "Split Korean into sentences and morphemes, with tags and lemmas."),
         CommandEntry("cluster", "munjang.cli.cluster", "Cluster texts and label the clusters with key phrases."),
         CommandEntry("topics", "munjang.cli.topics", "Find the topics of a collection, and query a saved topic model."),
+        CommandEntry("classify", "munjang.cli.classify", "Label texts by the names of labels, or by examples."),
         CommandEntry("map", "munjang.cli.map", "Draw texts as an interactive map, similar ones close together."),
     ),
     "Train": (

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from munjang.cli.options import Chosen, JsonOption, LibraryComputeOption, ModelsOption, Takes, examples, new_app
 from munjang.cli.show import emit, note
-from munjang.errors import FolderError, InputError, MissingExtra
+from munjang.errors import FolderError, InputError, MissingExtra, UsageError, quote
 from munjang.limits import SERVE_LIMITS
 from munjang.serve.settings import ServerSettings, check_settings
 from munjang.types import Compute
 
 if TYPE_CHECKING:
+    from munjang.analyze.classify.classifier import TextClassifier
     from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.pair_classifier import PairClassifier
     from munjang.models.sentence_encoder import SentenceEncoder
@@ -41,6 +42,9 @@ def serve(
     ] = None,
     pair_classifier: Annotated[
         list[str] | None, typer.Option(help="The folder of a pair classifier for /predict and /api/score; may be repeated.")
+    ] = None,
+    classifier: Annotated[
+        list[Path] | None, typer.Option("--classifier", help="The folder of a classifier of texts; may be repeated.")
     ] = None,
     library: Annotated[list[str] | None, typer.Option("--library", "-l", help="A library to search; may be repeated.")] = None,
     *,
@@ -81,9 +85,10 @@ def serve(
             max_wait or SERVE_LIMITS.wait_seconds,
         )
     )
+    classifiers = _classifiers(classifier or [])
     encoder, *more = _encoders(libraries, model or [], compute)
     rerankers = _rerankers(rerank_model or [], encoder.compute)
-    classifiers = _pair_classifiers(pair_classifier or [], encoder.compute)
+    pair_classifiers = _pair_classifiers(pair_classifier or [], encoder.compute)
 
     from munjang.serve.running import run
     from munjang.serve.service import Service
@@ -96,16 +101,18 @@ def serve(
         libraries=libraries,
         more_models=more,
         more_rerankers=rerankers[1:],
-        pair_classifiers=classifiers,
+        pair_classifiers=pair_classifiers,
+        classifiers=classifiers,
     )
     for reason in service.libraries.skipped:
         note(f"not served: {reason}")
     names = [each.name for each in (encoder, *more)]
-    facts = {
+    facts: dict[str, Any] = {
         "model": encoder.name,
         "models": names,
         "rerank_model": reranker.name if reranker else None,
-        "pair_classifiers": [each.name for each in classifiers],
+        "pair_classifiers": [each.name for each in pair_classifiers],
+        "classifiers": list(classifiers),
     }
     if check:
         emit({**facts, "libraries": [name for name, _ in service.libraries]})
@@ -120,6 +127,17 @@ def serve(
         sys.stdout.flush()
 
     run(service, log=sys.stderr.buffer if access_log == "stderr" else None, ready=ready)
+
+
+def _classifiers(folders: list[Path]) -> dict[str, TextClassifier]:
+    """Load classifiers, each under the name of its folder."""
+    from munjang.analyze.classify.saving import load_classifier
+
+    names = [folder.resolve().name for folder in folders]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"two classifiers are named {quote(twice)}, so a request could not tell them apart\n  rename one of the folders")
+    return {name: load_classifier(folder) for name, folder in zip(names, folders, strict=True)}
 
 
 def _settings(

@@ -6,16 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
-from typer.core import TyperGroup
 
 from munjang.analyze.topics.assign import find_topics
 from munjang.analyze.topics.edit import split_topic
 from munjang.analyze.topics.fitting import fit_topics
+from munjang.cli.default_command import DefaultCommandGroup
 from munjang.cli.library_files import COMPUTES
 from munjang.cli.options import (
     Chosen,
@@ -31,7 +30,7 @@ from munjang.cli.options import (
     report_language,
 )
 from munjang.cli.row_files import TextRow
-from munjang.errors import InputError, UsageError, quote
+from munjang.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from munjang.analyze.topics.model import TopicModel
@@ -45,23 +44,7 @@ ElsewhereOption: TypeAlias = Annotated[
     Path | None, typer.Option("--output", "-o", help="Save to this folder. Default: the model's own folder.")
 ]
 
-HELP = ("--help", "-h")
-
-
-class FitByDefault(TyperGroup):
-    """Takes a first word that is no sub-command for a file to fit."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put `fit` before the arguments where no sub-command stands."""
-        if args and args[0] not in self.commands and args[0] not in HELP:
-            near = get_close_matches(args[0], self.commands, n=1, cutoff=0.7)
-            if near and not Path(args[0]).exists():
-                raise UsageError(f"{quote(args[0])} is neither a sub-command nor a file\n  did you mean {near[0]!r}?")
-            args = ["fit", *args]
-        return super().parse_args(ctx, args)
-
-
-app = HouseTyper(cls=FitByDefault, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
+app = HouseTyper(cls=DefaultCommandGroup, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True)
 
 
 @app.callback(epilog=examples("munjang topics news.csv -o model/ --html topics.html", "munjang topics assign model/ more.csv"))

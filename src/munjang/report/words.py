@@ -118,6 +118,47 @@ class Word(WordTable):
     SOMEWHAT_SIMILAR = ("somewhat similar", "조금 비슷함")
     NOT_SIMILAR = ("not similar", "비슷하지 않음")
 
+    # Classifiers of texts
+    CLASSIFIER_OF = ("Classifier made of {file}", "{file}로 만든 분류기")
+    CLASSIFIER_ON = ("Classifier on {file}", "{file}에서 잰 분류기")
+    CLASSIFY_FOOTER = ("Made by munjang classify.", "munjang classify로 만든 보고서입니다.")
+    EXAMPLES = ("{count:,} examples", "예 {count:,}개")
+    HELD_OUT_QUALITY = (
+        "Measured on examples that were held out: no classifier had seen them.",
+        "떼어 둔 예로 잰 값입니다. 학습에 쓰지 않은 글만 셌습니다.",
+    )
+    LABEL = ("label", "라벨")
+    LABELS_OF_TEXTS = ("Labels", "라벨")
+    ACCURACY = ("accuracy", "정확도")
+    MACRO_F1 = ("macro-F1", "매크로 F1")
+    CALIBRATION_ERROR = ("calibration error (15 bins)", "보정 오차 (15구간)")
+    INTERVAL_95 = ("95 % interval", "95% 신뢰구간")
+    PRECISION = ("precision", "정밀도")
+    RECALL = ("recall", "재현율")
+    NUMBER_OF_TEXTS = ("texts", "글 수")
+    CONFUSION = ("Confusion (rows: gold, columns: predicted)", "혼동 행렬 (행: 정답, 열: 예측)")
+    CALIBRATION = ("Calibration", "확률 보정")
+    CALIBRATION_LEAD = (
+        "Of answers with a probability of 0.8, eight in ten should be right; the line of the classifier should lie on the diagonal.",
+        "확률이 0.8인 답은 열에 여덟이 맞아야 합니다. 분류기의 선이 대각선에 가까울수록 확률을 믿을 수 있습니다.",
+    )
+    PROBABILITY = ("probability", "확률")
+    SHARE_RIGHT = ("share that is right", "맞은 비율")
+    PERFECT = ("perfect", "이상적인 값")
+    LEARNING_CURVE = ("Learning curve", "학습 곡선")
+    EXAMPLES_A_LABEL = ("examples a label", "라벨마다 예의 수")
+    DOUBTFUL_LABELS = ("Doubtful labels", "의심스러운 라벨")
+    DOUBTFUL_LEAD = (
+        "Classifiers that had not seen these rows are sure of another label. Look at them first.",
+        "이 행을 보지 않은 분류기가 다른 라벨을 확신합니다. 먼저 살펴보세요.",
+    )
+    ROW = ("row", "행")
+    SUGGESTED = ("suggested", "제안")
+    DOUBT = ("doubt", "의심")
+    TEXT = ("text", "글")
+    DIFFERENCE = ("difference", "차이")
+    COMPARISON = ("Comparison with {other}", "{other}와 비교")
+
 
 _COUNTED = re.compile(r"(\{count[^}]*\} )(\w+s)\b")
 """A count and its noun in the plural, as the table has them."""

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from munjang.serve import api_analyze, api_inspect, api_library, cohere, metrics, openai, openapi, pages, tei
+from munjang.serve import api_analyze, api_classify, api_inspect, api_library, cohere, metrics, openai, openapi, pages, tei
 from munjang.serve.access_log import AccessLog
 from munjang.serve.body import Held
 from munjang.serve.call import Operation
@@ -38,6 +38,7 @@ def all_operations() -> tuple[Operation, ...]:
         *api_library.OPERATIONS,
         *api_inspect.OPERATIONS,
         *api_analyze.OPERATIONS,
+        *api_classify.OPERATIONS,
     )
     return (*described, *openapi.operations(described), *pages.OPERATIONS)
 

@@ -11,14 +11,16 @@ import secrets
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 
+from munjang.analyze.classify.classifier import TextClassifier
 from munjang.errors import UsageError, quote
 from munjang.models.cross_encoder import CrossEncoder
 from munjang.models.pair_classifier import PairClassifier
@@ -49,6 +51,15 @@ THREADS = 8
 """Searches and analyses at work at once; they mostly wait for the batcher or the disk."""
 
 
+@dataclass(frozen=True, eq=False)
+class ServedClassifier:
+    """A classifier of texts, and the served model that reads them for it."""
+
+    name: str
+    made: TextClassifier
+    encoder: SentenceEncoder
+
+
 class Service:
     """The server without HTTP."""
 
@@ -62,6 +73,7 @@ class Service:
         more_models: Sequence[SentenceEncoder] = (),
         more_rerankers: Sequence[CrossEncoder] = (),
         pair_classifiers: Sequence[PairClassifier] = (),
+        classifiers: Mapping[str, TextClassifier] | None = None,
     ) -> None:
         """Begin with a model and maybe a cross-encoder, which requests get that name none, and others that they get by name."""
         self.settings = settings
@@ -74,6 +86,7 @@ class Service:
         self.pair_classifiers = tuple(batched_pair_classifier(each, self.encoders, self.batcher) for each in pair_classifiers)
         for models in (self.encoders, self.rerankers, self.pair_classifiers):
             _check_names([each.name for each in models])
+        self.classifiers = {name: ServedClassifier(name, made, self._encoder_of(name, made)) for name, made in (classifiers or {}).items()}
         self._snapshots = threading.BoundedSemaphore(SNAPSHOTS)
         self.jobs = Jobs(limit=settings.limits.waiting_uploads)
         self.upload_room = Held(settings.limits.max_held_upload_bytes, "uploads of {:,} bytes are unfinished", retry_after=10)
@@ -109,6 +122,26 @@ class Service:
     def find_labeller(self) -> CrossEncoder | PairClassifier:
         """Return what labels pairs for requests that name no model: the first pair classifier, else the first cross-encoder."""
         return self.pair_classifiers[0] if self.pair_classifiers else self.find_reranker(None)
+
+    def find_classifier(self, name: str | None) -> ServedClassifier:
+        """Return the classifier of a name, or the only one; where there is none, the refusal says how to get one."""
+        if not self.classifiers:
+            raise Refusal(424, "no classifier is served\n  start the server with --classifier")
+        if name in self.classifiers:
+            return self.classifiers[name]
+        if name is None and len(self.classifiers) == 1:
+            return next(iter(self.classifiers.values()))
+        asked = "no name is given" if name is None else f"no classifier named {quote(name)} is served"
+        raise Refusal(404, f"{asked}; there is: {', '.join(self.classifiers)}", field="classifier")
+
+    def _encoder_of(self, name: str, made: TextClassifier) -> SentenceEncoder:
+        found = next((each for each in self.encoders if each.fingerprint == made.encoder), None)
+        if found is None:
+            raise UsageError(
+                f"the classifier {quote(name)} was made with the model {made.encoder_name} ({made.encoder[:12]}), which is not served\n"
+                "  serve that model too, with --model"
+            )
+        return found
 
     async def in_thread(self, errand: RequestWork, work: Callable[[], Value], *, texts: int = 1) -> Value:
         """Do blocking work for a call: a search, re-ranking, encoding a collection of so many texts."""

@@ -18,6 +18,7 @@ from munjang.limits import LIMITS
 from munjang.models.batch_encoder import run_tokens
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.serve import cohere
+from munjang.serve.api_classify import labelled
 from munjang.serve.call import Call, Operation, Reply
 from munjang.serve.errors import Refusal
 from munjang.serve.inputs import check_texts, cosines, listed, shaped, vectors_of
@@ -100,7 +101,7 @@ async def rerank(call: Call, body: TeiRerankRequest) -> Reply:
 
 
 async def predict(call: Call, body: PredictRequest) -> Reply:
-    """Label a text or a pair, or a list of them."""
+    """Label a text or a pair, or a list of them; texts alone by the served classifier, if there is one, pairs by the cross-encoder."""
     single = isinstance(body.inputs, str) or (bool(body.inputs) and isinstance(body.inputs[0], str))
     given = [[body.inputs] if isinstance(body.inputs, str) else body.inputs] if single else body.inputs
     groups: list[list[str]] = given  # type: ignore[assignment]
@@ -108,8 +109,11 @@ async def predict(call: Call, body: PredictRequest) -> Reply:
     wrong = next((number for number, group in enumerate(groups) if len(group) not in (1, 2)), None)
     if wrong is not None:
         raise Refusal(422, f"inputs: entry {wrong} has {count(len(groups[wrong]), 'text')}, expected one text or a pair", field="inputs")
-    rows = await predicted(call, groups, raw=body.raw_scores)
-    _refuse_cut(call, body.truncate, call.service.find_labeller().max_length)
+    if call.service.classifiers and all(len(group) == 1 for group in groups):
+        rows = await labelled(call, [group[0] for group in groups], raw=body.raw_scores, cut=body.truncate is not False)
+    else:
+        rows = await predicted(call, groups, raw=body.raw_scores)
+        _refuse_cut(call, body.truncate, call.service.find_labeller().max_length)
     return computed(call, rows[0] if single else rows, (text for group in groups for text in group))
 
 

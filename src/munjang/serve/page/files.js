@@ -1,5 +1,6 @@
 // A small file that a reader chose → its texts, read here and not sent anywhere.
 const NAMES = ["text", "sentence", "sentence1", "document", "content", "body", "title", "글", "문장", "본문", "내용", "텍스트"];
+const LABEL_NAMES = ["label", "category", "class", "topic", "intent", "kind", "type", "라벨", "레이블", "분류", "범주", "주제"];
 
 export async function textsOf(file) {
   const content = (await file.text()).replace(/^\ufeff/, ""), name = file.name.toLowerCase();
@@ -8,6 +9,23 @@ export async function textsOf(file) {
   const [head = [], ...rows] = table(content, name.endsWith(".tsv") ? "\t" : ",");
   const column = columnOf(head, rows);
   return column < 0 ? [] : rows.map(row => (row[column] ?? "").trim()).filter(Boolean);
+}
+
+// A file of examples → [{ text, label }]; rows without either are left out.
+export async function examplesOf(file) {
+  const content = (await file.text()).replace(/^\ufeff/, ""), name = file.name.toLowerCase();
+  if (name.endsWith(".jsonl")) return content.split("\n").map(exampleOfLine).filter(each => each.text && each.label);
+  const [head = [], ...rows] = table(content, name.endsWith(".tsv") ? "\t" : ",");
+  const label = head.findIndex(cell => LABEL_NAMES.includes(cell.trim().toLowerCase())), text = columnOf(head, rows);
+  if (label < 0 || text < 0 || text === label) return [];
+  return rows.map(row => ({ text: (row[text] ?? "").trim(), label: (row[label] ?? "").trim() })).filter(each => each.text && each.label);
+}
+
+function exampleOfLine(line) {
+  try {
+    const { text, label } = JSON.parse(line);
+    return { text: typeof text === "string" ? text : "", label: label === undefined || label === null ? "" : String(label) };
+  } catch { return {}; }
 }
 
 function textOfLine(line) {

@@ -3,6 +3,7 @@ import * as compare from "./compare.js";
 import { by, problem } from "./dom.js";
 import * as groups from "./groups.js";
 import * as keywords from "./keywords.js";
+import * as labels from "./labels.js";
 import { refresh } from "./libraries.js";
 import * as map from "./map_panel.js";
 import * as search from "./search.js";
@@ -16,7 +17,7 @@ onLanguage(() => buttons.forEach(button => button.setAttribute("aria-pressed", S
 buttons.forEach(button => button.addEventListener("click", () => choose(button.dataset.language)));
 document.querySelector(".skip").addEventListener("click", event => { event.preventDefault(); by("main").focus(); });
 
-for (const each of [theme, tabs, search, compare, keywords, groups, map, upload]) each.start();
+for (const each of [theme, tabs, search, compare, keywords, groups, labels, map, upload]) each.start();
 apply();
 try {
   await refresh();

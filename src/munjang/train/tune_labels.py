@@ -1,0 +1,94 @@
+"""A model and labelled texts → the same model, tuned so that texts with one label lie close together.
+
+SetFit's idea at less cost: SetFit encodes both texts of every pair that it draws; here a batch of texts is encoded once and every text is
+compared with every other (supervised contrastive loss), so that a batch of B texts counts as B² pairs. Embeddings stay as they are. The
+classifier itself is fitted afterwards, on the tuned vectors, by whoever calls.
+
+Shapes: B texts of a batch, D dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from munjang.errors import InputError
+from munjang.train.encoder import TrainableEncoder
+from munjang.train.load_folder import load_encoder
+from munjang.train.optimizer import get_rate_factor
+
+
+@dataclass(frozen=True)
+class TuneSettings:
+    """How long and how fast the body learns."""
+
+    passes: float = 16.0
+    """How often each text is read."""
+    most_steps: int = 200
+    batch_texts: int = 64
+    learning_rate: float = 3e-5
+    temperature: float = 0.1
+    warmup: float = 0.1
+
+
+def tune_body(
+    model: Path | str, texts: Sequence[str], labels: Sequence[int], *, settings: TuneSettings | None = None, seed: int = 0
+) -> TrainableEncoder:
+    """Return the encoder in a folder after it has learnt the labels; the same seed gives the same encoder on the same machine."""
+    if len(texts) != len(labels) or len(set(labels)) < 2:
+        raise InputError(f"{len(texts):,} texts with {len(set(labels)):,} labels, expected one label for each and at least two in all")
+    chosen = settings or TuneSettings()
+    torch.manual_seed(seed)
+    encoder = load_encoder(model)
+    learning = [each for name, each in encoder.named_parameters() if "embeddings" not in name and each.requires_grad]
+    for name, each in encoder.named_parameters():
+        each.requires_grad_(each.requires_grad and "embeddings" not in name)
+    optimizer = torch.optim.AdamW(learning, lr=chosen.learning_rate, weight_decay=0.01)
+    ids, label_N = encoder.tokens(list(texts)), np.asarray(labels)
+    batch = min(chosen.batch_texts, len(texts))
+    steps = max(1, min(chosen.most_steps, round(chosen.passes * len(texts) / batch)))
+    random = np.random.default_rng(seed)
+    encoder.train()
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            group["lr"] = chosen.learning_rate * get_rate_factor(step + 1, steps + 1, chosen.warmup)
+        rows = draw_batch(label_N, batch, random)
+        loss = supervised_contrastive_loss(encoder([ids[row] for row in rows]), torch.as_tensor(label_N[rows]), chosen.temperature)
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(learning, 1.0)
+        optimizer.step()
+    encoder.eval()
+    return encoder
+
+
+def draw_batch(label_N: np.ndarray, batch: int, random: np.random.Generator) -> np.ndarray:
+    """Return rows of a batch; labels take turns, so that rare ones have company too."""
+    order = random.permutation(len(label_N))
+    turn = np.zeros(len(order), dtype=np.int64)
+    seen: dict[int, int] = {}
+    for place, row in enumerate(order):
+        turn[place] = seen[int(label_N[row])] = seen.get(int(label_N[row]), -1) + 1
+    drawn: np.ndarray = order[np.argsort(turn, kind="stable")[:batch]]
+    return drawn
+
+
+def supervised_contrastive_loss(vectors_BD: Tensor, label_B: Tensor, temperature: float) -> Tensor:
+    """Return how unlikely it is that a text's neighbours have its label; texts that are alone with theirs do not count."""
+    unit_BD = normalize(vectors_BD, dim=1)
+    scores_BB = unit_BD @ unit_BD.T / temperature
+    own_BB = torch.eye(len(label_B), dtype=torch.bool, device=scores_BB.device)
+    log_share_BB = scores_BB.masked_fill(own_BB, -torch.inf).log_softmax(dim=1)
+    same_BB = (label_B[:, None] == label_B[None, :]).to(scores_BB.device) & ~own_BB
+    count_B = same_BB.sum(dim=1)
+    kept = count_B > 0
+    if not bool(kept.any()):
+        return vectors_BD.sum() * 0
+    loss_B = -log_share_BB.masked_fill(~same_BB, 0).sum(dim=1)[kept] / count_B[kept]
+    return loss_B.mean()
