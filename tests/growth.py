@@ -11,11 +11,11 @@ import pytest
 
 from munjang.errors import MunjangError
 
-NOISE = 0.002
+NOISE = 0.001
 """Seconds that a call may take for its own; what takes less cannot be measured."""
 ALLOWED = 3.2
 """Times n log n. Eight times the input may take 30 times as long (n² takes 64, n³ 512)."""
-SHORT, LONG = 0.06, 2.0
+SHORT, LONG = 0.03, 2.0
 """Seconds up to which sizes are doubled."""
 
 

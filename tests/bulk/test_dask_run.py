@@ -43,8 +43,8 @@ def work_for(news, output, model, **settings) -> tuple[Work, list]:
     return Work(job, str(output), 1), list(plan_shards(job.inputs, job.settings))
 
 
-def test_the_output_is_byte_equal_to_the_local_one(tmp_path, news, encode, client, tiny_bert_folder):
-    here = encode(news, tmp_path / "here")
+def test_the_output_is_byte_equal_to_the_local_one(tmp_path, news, encode, client, tiny_bert_folder, copy_output):
+    here = copy_output(tmp_path / "here")
     there = encode(news, tmp_path / "there", dask=client.scheduler.address)
     assert digest(there) == digest(here)
 
@@ -225,11 +225,11 @@ def test_encode_dask_gives_the_right_meta_and_vectors(client, tiny_bert_folder, 
         encode_dask(holes, "text", model=tiny_bert_folder).compute()
 
 
-def test_pairs_do_not_wait_for_ever_for_a_cluster_without_workers(tmp_path, news, encode, monkeypatch):
+def test_pairs_do_not_wait_for_ever_for_a_cluster_without_workers(tmp_path, monkeypatch, copy_output):
     from munjang.bulk.pair_blocks import mine_output
 
     monkeypatch.setattr("munjang.bulk.dask_run.NO_WORKERS_SECONDS", 0.3)
-    output = encode(news, tmp_path / "out")
+    output = copy_output(tmp_path / "out")
     with (
         distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as empty,
         distributed.Client(empty, set_as_default=False) as nobody,
@@ -238,21 +238,21 @@ def test_pairs_do_not_wait_for_ever_for_a_cluster_without_workers(tmp_path, news
         mine_output(str(output), client=nobody)
 
 
-def test_pairs_whose_cluster_is_gone_are_told(tmp_path, news, encode, client):
+def test_pairs_whose_cluster_is_gone_are_told(tmp_path, client, copy_output):
     from munjang.bulk.pair_blocks import mine_output
 
-    output = encode(news, tmp_path / "out")
+    output = copy_output(tmp_path / "out")
     mine = distributed.Client(client.scheduler.address, set_as_default=False)
     with pytest.raises(MunjangError, match=r"the connection to the Dask scheduler was lost\n  call it again"):
         mine_output(str(output), client=mine, progress=lambda _: mine.close())
 
 
-def test_pairs_on_a_cluster_are_those_of_mine(tmp_path, news, encode, client):
+def test_pairs_on_a_cluster_are_those_of_mine(tmp_path, client, copy_output):
     from munjang.analyze.pairs import mine_pairs
     from munjang.bulk.output import open_output
     from munjang.bulk.pair_blocks import SAME, count_blocks, mine_output
 
-    output = encode(news, tmp_path / "out")
+    output = copy_output(tmp_path / "out")
     blocks = list(open_output(output).blocks())
     ids = [id for block in blocks for id in block.ids]
     mined = mine_pairs(np.concatenate([block.vectors_ND for block in blocks]), threshold=0.5, top=10_000)

@@ -8,7 +8,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from tests.bulk.conftest import digest
+from tests.bulk.conftest import digest, write_news
 
 from munjang.bulk.manifest import read_manifest
 from munjang.bulk.output import merge, open_output
@@ -37,15 +37,15 @@ def test_what_lost_workers_left_half_written_is_gone_when_the_job_is_done(tmp_pa
 
 
 @needs_two
-def test_the_bytes_do_not_depend_on_workers_or_threads(tmp_path, news, encode):
-    alone = digest(encode(news, tmp_path / "one"))
+def test_the_bytes_do_not_depend_on_workers_or_threads(tmp_path, news, encode, copy_output):
+    alone = digest(copy_output(tmp_path / "one"))
     assert len(alone) == 6
     assert digest(encode(news, tmp_path / "two", workers=2)) == alone
     assert digest(encode(news, tmp_path / "threads", threads=2)) == alone
 
 
-def test_rejected_rows_are_told_with_file_line_and_reason(tmp_path, news, encode):
-    output = encode(news, tmp_path / "out")
+def test_rejected_rows_are_told_with_file_line_and_reason(tmp_path, news, copy_output):
+    output = copy_output(tmp_path / "out")
     rows = [json.loads(line) for line in (output / "rejected.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [(row["file"], row["line"]) for row in rows] == [(str(news), 6), (str(news), 41), (str(news), 81)]
     lines = news.read_bytes().split(b"\n")
@@ -66,9 +66,9 @@ def test_lines_are_counted_across_the_shards_of_each_file(tmp_path, encode, tiny
     assert [(row["file"], row["line"]) for row in rows] == [(str(tmp_path / name), 102) for name in ("a.csv", "b.csv")]
 
 
-def test_a_job_is_continued_where_it_stopped(tmp_path, news, encode):
-    whole = encode(news, tmp_path / "whole")
-    part = encode(news, tmp_path / "part")
+def test_a_job_is_continued_where_it_stopped(tmp_path, news, encode, copy_output):
+    whole = copy_output(tmp_path / "whole")
+    part = copy_output(tmp_path / "part")
     for name in ("manifest.json", "receipts/part-00000001.json", "vectors/part-00000001.parquet", "vectors/part-00000002.parquet"):
         if name == "manifest.json":
             value = read_checksummed((part / name).read_bytes(), where=name, advice="")
@@ -90,7 +90,8 @@ def test_a_job_is_continued_where_it_stopped(tmp_path, news, encode):
     }
 
 
-def test_another_model_other_settings_and_other_files_are_refused_with_the_difference(tmp_path, news, encode, tiny_folder):
+def test_another_model_other_settings_and_other_files_are_refused_with_the_difference(tmp_path, encode, tiny_folder):
+    news = write_news(tmp_path)
     output = encode(news, tmp_path / "out")
     with pytest.raises(UsageError, match=r"precision: 'float32' then, 'int8' now\n  shard_rows: 20 then, 30 now"):
         encode(news, output, resume=True, precision="int8", shard_rows=30)
@@ -114,10 +115,10 @@ def test_more_threads_than_cores_are_refused(tmp_path, news, encode):
         encode(news, tmp_path / "out", workers=usable_cores(), threads=2)
 
 
-def test_merged_files_hold_all_rows_in_order(tmp_path, news, encode, tiny_bert_folder):
+def test_merged_files_hold_all_rows_in_order(tmp_path, tiny_bert_folder, copy_output):
     from munjang.models.sentence_encoder import SentenceEncoder
 
-    output = open_output(encode(news, tmp_path / "out"))
+    output = open_output(copy_output(tmp_path / "out"))
     first = merge(output, tmp_path / "all.parquet")
     assert merge(output, tmp_path / "again.parquet") == first
     merge(output, tmp_path / "all.npy")
@@ -158,20 +159,20 @@ def test_a_full_disk_leaves_whole_shards_and_the_job_can_be_continued(tmp_path, 
     assert digest(output) == digest(whole)
 
 
-def test_an_output_at_a_file_address_is_a_folder(tmp_path, news, encode):
-    here = encode(news, tmp_path / "here")
+def test_an_output_at_a_file_address_is_a_folder(tmp_path, news, encode, copy_output):
+    here = copy_output(tmp_path / "here")
     encode(news, f"file://{tmp_path}/there")
     assert digest(tmp_path / "there") == digest(here)
 
 
-def test_an_output_in_an_object_store_is_the_same(tmp_path, news, encode, tiny_bert_folder):
+def test_an_output_in_an_object_store_is_the_same(tmp_path, news, tiny_bert_folder, copy_output):
     fsspec = pytest.importorskip("fsspec")
     from munjang.bulk.manifest import begin, finish, open_receipts
     from munjang.bulk.plan import plan_shards
     from munjang.bulk.shard import encode_shard
     from munjang.models.sentence_encoder import SentenceEncoder
 
-    here = encode(news, tmp_path / "here")
+    here = copy_output(tmp_path / "here")
     storage = RemoteStorage("memory://bucket/out/")
     job = describe([str(news)], tiny_bert_folder, BulkSettings(shard_rows=20, keep_text=True))
     papers = begin(storage, job, plan_shards(job.inputs, job.settings))
