@@ -10,32 +10,36 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from munjang.engine.backbone import Backbone, read_backbone
+from munjang.engine.devices import CPU, Placement
 from munjang.engine.encoder_graph import write_encoder
 from munjang.engine.folder import ModelFolder, fingerprint
 from munjang.engine.head_graph import compute_head_width, reads_first_only, write_head
 from munjang.engine.layout import PACKED_INPUTS, Feed, PackedLayout, pack
-from munjang.engine.linear import FloatWriter, Int8Writer, LinearWriter
+from munjang.engine.linear import FloatWriter
 from munjang.engine.modules import TransformerModule
 from munjang.engine.onnxgraph import GraphBuilder
-from munjang.engine.session import CachedGraph, Session, finish_graph, load_graph, make_cache_key, open_session, store_graph
+from munjang.engine.placed_graph import list_inputs, make_feed, make_layout, make_writer
+from munjang.engine.session import CachedGraph, Session, check_run, finish_graph, load_graph, make_cache_key, open_session, store_graph
 from munjang.errors import FolderError
-from munjang.types import Compute, Vectors
+from munjang.types import Vectors
 
 
 class TransformerEngine:
     """Turns token ids into vectors; safe from many threads."""
 
-    def __init__(self, folder: ModelFolder, *, compute: Compute = "float32", threads: int | None = None) -> None:
-        graph = _load_graph(folder) if compute == "int8" else _write_graph(folder, compute)
+    def __init__(self, folder: ModelFolder, *, placement: Placement = CPU, threads: int | None = None) -> None:
+        graph = _load_graph(folder, placement) if placement.compute == "int8" else _write_graph(folder, placement)
         facts = graph.facts
         self.first_position = facts["first_position"]
         self.max_tokens: int | None = facts["max_tokens"]
         self.layers, self.heads = facts["layers"], facts["heads"]
         self.hidden_size, self.dimension = facts["hidden_size"], facts["dimension"]
         self.vocabulary_size = facts["vocabulary_size"]
+        self.placement = placement
         self._folder, self._threads = folder, threads
-        self._session = Session(graph.model, graph.weights, threads=threads)
+        self._session = Session(graph.model, graph.weights, threads=threads, placement=placement)
         self._token_session: Session | None = None
+        check_run(lambda: self.vectors([[0, 0], [0]]), placement)
 
     def vectors(self, ids: Sequence[Sequence[int]], *, hidden_prefix: int = 0) -> Vectors:
         """Return one vector per text, in one run."""
@@ -51,28 +55,28 @@ class TransformerEngine:
         if self._token_session is None:
             self._token_session = _open_layer_session(self._folder, self._threads)
         names = [f"layer_{number}" for number in range(self.layers + 1)]
-        return self._token_session.run(self._feed([ids], 0), names)
+        return self._token_session.run(pack([ids], first_position=self.first_position), names)
 
     def _feed(self, ids: Sequence[Sequence[int]], hidden_prefix: int) -> Feed:
-        return pack(ids, first_position=self.first_position, hidden_prefix=hidden_prefix)
+        return make_feed(self.placement, ids, first_position=self.first_position, hidden_prefix=hidden_prefix)
 
 
-def _load_graph(folder: ModelFolder) -> CachedGraph:
+def _load_graph(folder: ModelFolder, placement: Placement) -> CachedGraph:
     """Take the quantised graph from the cache, or write it and keep it."""
     key = make_cache_key(fingerprint(folder), "int8", *map(str, folder.modules[1:]))
     graph = load_graph(key)
     if graph is None:
-        graph = _write_graph(folder, "int8")
+        graph = _write_graph(folder, placement)
         store_graph(key, graph)
     return graph
 
 
-def _write_graph(folder: ModelFolder, compute: Compute) -> CachedGraph:
+def _write_graph(folder: ModelFolder, placement: Placement) -> CachedGraph:
     """Write the graph from token ids to the final vector."""
     backbone = _read_backbone(folder)
     pen = GraphBuilder()
-    layout = PackedLayout(pen)
-    writer: LinearWriter = FloatWriter(pen) if compute == "float32" else Int8Writer(pen)
+    layout = make_layout(pen, placement, first_position=backbone.first_position)
+    writer = make_writer(pen, placement.compute)
     out = write_encoder(pen, backbone, layout, writer, first_only=reads_first_only(folder.modules))
     vectors = write_head(pen, out.hidden, layout, folder.modules[1:], backbone.dimension)
     pen.name_output(vectors, "vectors")
@@ -85,7 +89,7 @@ def _write_graph(folder: ModelFolder, compute: Compute) -> CachedGraph:
         "dimension": compute_head_width(folder.modules[1:], backbone.dimension),
         "vocabulary_size": int(backbone.words_VE.shape[0]),
     }
-    return replace(finish_graph(pen, PACKED_INPUTS, [("vectors", ["B", facts["dimension"]])]), facts=facts)
+    return replace(finish_graph(pen, list_inputs(placement), [("vectors", ["B", facts["dimension"]])]), facts=facts)
 
 
 def _open_layer_session(folder: ModelFolder, threads: int | None) -> Session:

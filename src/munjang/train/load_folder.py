@@ -123,6 +123,17 @@ def _load_pretrained(folder: Path, kind: str, **options: Any) -> Any:
         raise FolderError(f"{folder}: transformers cannot load it: {str(error).splitlines()[0]}") from None
 
 
+def load_checked(folder: Path, kind: str) -> Any:
+    """Return a model, or refuse a folder whose weights are not all there: transformers would make up what is missing."""
+    model, info = _load_pretrained(folder, kind, output_loading_info=True)
+    missing = sorted(name for name in info["missing_keys"] if "pooler." not in name or kind != "AutoModel")
+    if missing:
+        raise FolderError(
+            f"{folder}: the weights have no tensor {missing[0]!r} ({len(missing)} missing); this is not a {type(model).__name__}"
+        )
+    return model
+
+
 class quiet_transformers:
     """Hold back transformers' progress bars and notes for a block, and put its settings back."""
 
