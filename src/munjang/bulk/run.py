@@ -24,6 +24,7 @@ from munjang.models.registry import resolve
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.text.readers import find_format
 from munjang.text.records import Format
+from munjang.types import Device, EngineName
 from munjang.wording import brief_repr
 
 _WILD = "*?["
@@ -102,6 +103,9 @@ class WorkerConfig:
     threads: int = 1
     dask: str | None = None
     """A scheduler's address, or "local" for a cluster on this machine."""
+    device: Device = "auto"
+    """Where each worker's model computes; what the vectors are does not depend on it."""
+    engine: EngineName = "auto"
 
     def processes(self) -> int:
         """Return the number of worker processes; together they have no more threads than there are cores."""
@@ -113,6 +117,8 @@ class WorkerConfig:
                 f"{self.workers} workers of {self.threads} threads, but there are {cores} cores, and more threads than cores are slower\n"
                 f"  take at most {max(cores // self.threads, 1)} workers, or leave --workers out"
             )
+        if self.workers is None and self.device not in ("auto", "cpu", "openvino"):
+            return 1  # processes would share the one device
         return self.workers or max(cores // self.threads, 1)
 
 
@@ -159,23 +165,27 @@ def encode_bulk(
     if crew.dask not in (None, LOCAL):
         check_address(str(crew.dask))
     listed = [inputs] if isinstance(inputs, str | Path) else inputs
-    job = describe([str(each) for each in listed], model, settings)
+    job = describe([str(each) for each in listed], model, settings, device=crew.device, engine=crew.engine)
     storage = open_storage(str(output), create=True)
     with lock_output(storage.place):
         manifest = _open_manifest(storage, job, resume=resume)
         found_here = replace(manifest.job, model=job.model)  # the same model, but its folder may have moved
         place = storage.place if is_url(storage.place) else str(Path(storage.place).absolute())
-        work = Work(found_here, place, crew.threads, None if cache is None else str(Path(cache).absolute()))
+        kept = None if cache is None else str(Path(cache).absolute())
+        work = Work(found_here, place, crew.threads, kept, crew.device, crew.engine)
         return _run(storage, manifest, work, crew, processes, watch)
 
 
-def describe(inputs: Sequence[str], model: str | Path | None, settings: BulkSettings) -> BulkJob:
+def describe(
+    inputs: Sequence[str], model: str | Path | None, settings: BulkSettings, *, device: Device = "auto", engine: EngineName = "auto"
+) -> BulkJob:
     """Return the job: files are found and looked at, the model is loaded once to know its fingerprint."""
     files = tuple(inspect_input(path, settings) for path in find_inputs(inputs, format=settings.input_format))
     if not any(holds_rows(file, settings) for file in files):
         raise InputError(f"{', '.join(shorten_name(file.path) for file in files[:3])}: holds no text, expected at least one")
     found = resolve(model)
-    encoder = SentenceEncoder.load(model, compute=settings.compute, pooling=settings.pooling, threads=1)
+    encoder = SentenceEncoder.load(model, compute=settings.compute, pooling=settings.pooling, threads=1, device=device, engine=engine)
+    settings = replace(settings, compute=encoder.compute)  # "auto" may mean something else on another machine
     # refuses what the model cannot do, before any worker is started
     probe = settings.encode(encoder, [])
     return BulkJob(Model(found.name, str(found.path.resolve()), encoder.fingerprint, probe.vectors.shape[1]), settings, files)

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from munjang.cli.data_options import ScaleOption, SkipBadOption
-from munjang.cli.options import JsonOption, LanguageOption, ModelOption, chosen_pooling, examples, new_app, report_language
+from munjang.cli.options import (
+    JsonOption,
+    LanguageOption,
+    ModelOption,
+    chosen_device,
+    chosen_engine,
+    chosen_pooling,
+    examples,
+    new_app,
+    report_language,
+)
 from munjang.cli.show import emit, print_facts, print_table
 from munjang.errors import UsageError
 
@@ -80,6 +90,8 @@ def adapt(
         raise explain_import_error(error) from error
     from munjang.models.registry import resolve
 
+    if chosen_engine() == "fast":
+        raise UsageError("--engine fast runs models, it does not train them\n  leave --engine out")
     settings = _settings(method, share=share, whole_words=whole_words)
     kind: Literal["plain", "sentences"] = "sentences" if sentences else "plain"
     columns, conditions = tuple(text_column or ()), tuple(where or ())
@@ -106,6 +118,7 @@ def adapt(
         },
         seed=seed,
         checkpoint_every=checkpoint_every,
+        device=chosen_device(),
         dev=tuple(DataSource(path=str(file), label_range=scale) for file in dev or ()),
     )
     with Live() as live:

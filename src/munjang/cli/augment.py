@@ -54,10 +54,9 @@ def augment(
     """
     import numpy as np
 
-    from munjang.cli.load_model import ProgressScorer, load_encoder
+    from munjang.cli.load_model import ProgressScorer, load_cross_encoder, load_encoder
     from munjang.data.files import check_format
     from munjang.errors import UsageError
-    from munjang.models.cross_encoder import CrossEncoder
     from munjang.train.augment import SampleOptions, label_by_cosine, label_pairs, sample_pairs, write_silver
 
     check_format(output)
@@ -66,7 +65,7 @@ def augment(
     options = SampleOptions(per_text=per_text, strategy=strategy, limit=limit, seed=seed)
     texts, known = _texts(file, text_column)
     note(count(len(set(texts)), "different text") + (f", {count(len(known), 'pair')} of them are known" if known else ""))
-    scorer = None if cosine else ProgressScorer(CrossEncoder.load(cross, compute=compute))
+    scorer = None if cosine else ProgressScorer(load_cross_encoder(cross, compute=compute))
     encoder = None if strategy == "bm25" and not cosine else load_encoder(model, compute=compute)
     pairs = sample_pairs(texts, encoder=encoder, known=known, options=options)
     silver = label_pairs(scorer, pairs, labelling=score) if scorer else label_by_cosine(cast("Encoder", encoder), pairs)

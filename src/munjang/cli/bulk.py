@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from munjang.cli.options import ComputeOption, JsonOption, ModelOption, TextColumnOption, chosen_pooling, examples, new_app
+from munjang.cli.options import (
+    ComputeOption,
+    JsonOption,
+    ModelOption,
+    TextColumnOption,
+    chosen_device,
+    chosen_engine,
+    chosen_pooling,
+    examples,
+    new_app,
+)
 from munjang.cli.row_files import write_rows
 from munjang.cli.show import emit, note, print_facts, print_table, size_text
 from munjang.errors import InputError, UsageError
@@ -105,7 +115,7 @@ def bulk(
         return
     if output is None or rows is not None:
         raise UsageError("a folder to write to is missing (-o), or --rows was given without --estimate")
-    crew = WorkerConfig(workers, threads, dask)
+    crew = WorkerConfig(workers, threads, dask, chosen_device(), chosen_engine())
     with bulk_progress() as watch:
         report = encode_bulk(inputs, output, model=model, settings=settings, crew=crew, resume=resume, cache=cache, watch=watch)
     if not report.rows:
@@ -138,7 +148,15 @@ def _estimate(
     from munjang.bulk.estimate import estimate
     from munjang.limits import usable_cores
 
-    found = estimate(inputs, model=model, settings=settings, rows=rows, workers=workers or usable_cores())
+    found = estimate(
+        inputs,
+        model=model,
+        settings=settings,
+        rows=rows,
+        workers=workers or usable_cores(),
+        device=chosen_device(),
+        engine=chosen_engine(),
+    )
     if as_json:
         emit(asdict(found))
         return

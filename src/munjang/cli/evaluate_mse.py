@@ -51,13 +51,12 @@ def mse(
     The mean squared error between the teacher's vector of the first sentence and the student's vectors of the first and of the second
     (its translation). 0 is perfect; negative_mse is −100 times the second, as sentence-transformers writes it.
     """
-    from munjang.cli.load_model import load_encoder
+    from munjang.cli.load_model import load_encoder, load_other_model
     from munjang.evaluate.mse import evaluate_mse
-    from munjang.models.sentence_encoder import SentenceEncoder
 
     check_output(output)
     data = read_translations(file, other, split=split, options=read_options(layout=layout, columns=column, skip_bad=skip_bad))
-    known, learnt = SentenceEncoder.load(teacher, compute=compute).with_prompt(progress=True), load_encoder(model, compute=compute)
+    known, learnt = load_other_model(teacher, compute=compute).with_prompt(progress=True), load_encoder(model, compute=compute)
     if known.dimension != learnt.dimension:
         raise UsageError(
             f"{known.name} has {known.dimension} dimensions and {learnt.name} {learnt.dimension}, expected the same\n"

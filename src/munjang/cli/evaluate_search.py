@@ -101,12 +101,11 @@ def rerank(
     Reports every metric before and after, and whether the gain is significant.
     The order is by the score of a cross-encoder, or by cosine of a sentence encoder; documents below --depth keep their places.
     """
-    from munjang.cli.load_model import load_for_search, load_scorer
+    from munjang.cli.load_model import load_for_search, load_other_model, load_scorer
     from munjang.data.retrieval import read_run
     from munjang.data.rows import Run
     from munjang.evaluate.rerank import evaluate_rerank, make_cosine_scorer
     from munjang.evaluate.retrieval import DEFAULT_CUTS, search_task
-    from munjang.models.sentence_encoder import SentenceEncoder
 
     if (run is None) == (first is None):
         raise UsageError("a first run is needed: --run FILE (TREC) or --first MODEL, one of them")
@@ -118,7 +117,7 @@ def rerank(
     if run is not None:
         before = read_run(run)
     else:
-        ranker = SentenceEncoder.load(first, compute=compute)  # --pooling is the other model's
+        ranker = load_other_model(first, compute=compute)  # --pooling is the other model's
         queries, documents = ranker.for_queries(progress=True), ranker.for_documents(progress=True)
         before = search_task(documents, task, k=max(depth, *cuts), query_encoder=queries)
     scorer: Scorer

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from munjang.cli.options import chosen_pooling
+from munjang.cli.options import chosen_device, chosen_engine, chosen_pooling
+from munjang.cli.show import note
 from munjang.types import Compute, Vectors
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ def load_scorer(name: str | None, *, compute: Compute = "float32") -> ProgressSc
     import warnings
 
     from munjang.engine.folder import read_folder
-    from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.registry import resolve
 
     path = resolve(name).path
@@ -48,7 +48,21 @@ def load_scorer(name: str | None, *, compute: Compute = "float32") -> ProgressSc
         warnings.simplefilter("ignore")  # which pooling a plain folder means is asked when it is loaded
         if read_folder(path).kind != "cross":
             return None
-    return ProgressScorer(CrossEncoder.load(name if name is not None else path, compute=compute))
+    return ProgressScorer(load_cross_encoder(name if name is not None else path, compute=compute))
+
+
+def load_cross_encoder(name: str | Path | None = None, *, compute: Compute = "float32") -> CrossEncoder:
+    """Load a cross-encoder, the default one without a name, where --device and --engine ask for it."""
+    from munjang.models.cross_encoder import CrossEncoder
+
+    return _tell(CrossEncoder.load(name, compute=compute, device=chosen_device(), engine=chosen_engine()))
+
+
+def load_other_model(name: str | Path | None, *, compute: Compute = "float32", pooling: Pooling | None = None) -> SentenceEncoder:
+    """Load a sentence encoder that --pooling is not meant for, where --device and --engine ask for it."""
+    from munjang.models.sentence_encoder import SentenceEncoder
+
+    return _tell(SentenceEncoder.load(name, compute=compute, pooling=pooling, device=chosen_device(), engine=chosen_engine()))
 
 
 def load_model(
@@ -58,13 +72,24 @@ def load_model(
 
     Where `compute` is not said, the model computes as it did for vectors with the fingerprint `made`.
     """
-    from munjang.models.sentence_encoder import SentenceEncoder
+    from munjang.library.open_store import COMPUTES
 
     pooling = chosen_pooling() or pooling
-    model = SentenceEncoder.load(name, compute=compute or "float32", pooling=pooling)
+    model = load_other_model(name, compute=compute or "float32", pooling=pooling)
     wanted = model.fingerprint if compute is not None or made is None else made.split(" ")[0]
-    if wanted != model.fingerprint and wanted == model.fingerprint_as("int8"):
-        return SentenceEncoder.load(name, compute="int8", pooling=pooling)
+    if wanted != model.fingerprint:
+        then = next((each for each in COMPUTES if each != model.compute and wanted == model.fingerprint_as(each)), None)
+        return model if then is None else load_other_model(name, compute=then, pooling=pooling)
+    return model
+
+
+_Model = TypeVar("_Model", "SentenceEncoder", "CrossEncoder")
+
+
+def _tell(model: _Model) -> _Model:
+    """Say where a model computes unless it is the CPU, as ever."""
+    if model.device != "cpu":
+        note(f"{model.name} computes on {model.device} in {model.compute}")
     return model
 
 

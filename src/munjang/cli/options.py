@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand
 
 from munjang.options import REQUIRED, Declared, Verb, declared_options
-from munjang.types import Compute, Pooling
+from munjang.types import Compute, Device, EngineName, Pooling
 from munjang.wording import Language
 
 if TYPE_CHECKING:
@@ -46,10 +46,19 @@ ModelArgument: TypeAlias = Annotated[str, typer.Argument(metavar="MODEL", help="
 PoolingOption: TypeAlias = Annotated[
     Pooling | None, typer.Option("--pooling", help="How token vectors are pooled, for a model folder that does not say.")
 ]
+DeviceOption: TypeAlias = Annotated[
+    Device, typer.Option("--device", help="Where the model computes. Default: the best device that is installed and works.")
+]
+EngineOption: TypeAlias = Annotated[
+    EngineName, typer.Option("--engine", help="What runs the model. Default: torch only for families that the fast engine does not know.")
+]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 OutputOption: TypeAlias = Annotated[Path | None, typer.Option("--output", "-o", help="Write the result to this file.")]
 ComputeOption: TypeAlias = Annotated[
-    Compute, typer.Option("--compute", help="The model's arithmetic; int8 is faster for a small loss of quality.")
+    Compute,
+    typer.Option(
+        "--compute", help="The model's arithmetic; int8 is faster for a small loss of quality, auto is what the device is fastest in."
+    ),
 ]
 LibraryComputeOption: TypeAlias = Annotated[
     Compute | None,
@@ -154,12 +163,32 @@ def _respell(argument: str, own: set[str]) -> str:
     return f"{now}{equals}{value}"
 
 
-_pooling: ContextVar[Pooling | None] = ContextVar("pooling", default=None)
+@dataclass(frozen=True)
+class ModelSettings:
+    """The options that every command with a model has."""
+
+    pooling: PoolingOption = None
+    device: DeviceOption = "auto"
+    engine: EngineOption = "auto"
+
+
+_DEFAULTS = ModelSettings()
+_settings: ContextVar[ModelSettings] = ContextVar("settings", default=_DEFAULTS)
 
 
 def chosen_pooling() -> Pooling | None:
     """Return what --pooling says in the command that runs."""
-    return _pooling.get()
+    return _settings.get().pooling
+
+
+def chosen_device() -> Device:
+    """Return what --device says in the command that runs."""
+    return _settings.get().device
+
+
+def chosen_engine() -> EngineName:
+    """Return what --engine says in the command that runs."""
+    return _settings.get().engine
 
 
 class Takes:
@@ -176,7 +205,7 @@ Chosen: TypeAlias = dict[str, Any]
 class HouseTyper(typer.Typer):
     """Commands in the house style: verbs' options are taken from their declarations, groups of options from dataclasses.
 
-    A command that has ModelOption or ModelArgument has --pooling too; `chosen_pooling` reads it.
+    A command that has ModelOption or ModelArgument has the options of ModelSettings too; `chosen_pooling` and others read them.
     """
 
     def command(self, *names: Any, **settings: Any) -> Callable[[Function], Function]:
@@ -185,7 +214,7 @@ class HouseTyper(typer.Typer):
 
         def decorate(function: Function) -> Function:
             whole = _expand(function)
-            register(_with_pooling(whole) if _takes_model(whole) else whole)
+            register(_with_model_settings(whole) if _takes_model(whole) else whole)
             return function
 
         return decorate
@@ -264,22 +293,22 @@ def _takes_model(function: Callable[..., Any]) -> bool:
     return "model" in taken and taken["model"].annotation in (ModelOption, ModelsOption, ModelArgument) and "pooling" not in taken
 
 
-def _with_pooling(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the command with one option more, which stands behind --model."""
+def _with_model_settings(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command with the options of ModelSettings, which stand behind --model."""
+    added = _group_parameters(ModelSettings)
 
     @functools.wraps(function)
-    def call(*, pooling: Pooling | None = None, **given: Any) -> Any:
-        before = _pooling.set(pooling)
+    def call(**given: Any) -> Any:
+        before = _settings.set(ModelSettings(**{each.name: given.pop(each.name) for each in added}))
         try:
             return function(**given)
         finally:
-            _pooling.reset(before)
+            _settings.reset(before)
 
     signature = inspect.signature(function, eval_str=True)
-    added = inspect.Parameter("pooling", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=PoolingOption)
     taken = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in signature.parameters.values()]
     at = 1 + next(place for place, each in enumerate(taken) if each.name == "model")
-    call.__signature__ = signature.replace(parameters=[*taken[:at], added, *taken[at:]])  # type: ignore[attr-defined]
+    call.__signature__ = signature.replace(parameters=[*taken[:at], *added, *taken[at:]])  # type: ignore[attr-defined]
     return call
 
 

@@ -47,12 +47,12 @@ def rerank(
     -o writes .csv, .tsv or .jsonl.
     """
     from munjang.cli.collection import read_collection
-    from munjang.models.cross_encoder import CrossEncoder
+    from munjang.cli.load_model import load_cross_encoder
 
     check_rows_output(output)
     read = read_collection(file, columns)
     records = read.rows
-    scorer = CrossEncoder.load(model, compute=compute)
+    scorer = load_cross_encoder(model, compute=compute)
     ranking = scorer.rank(query, read.texts, k=k, budget_seconds=budget, progress=True)
     if ranking.scored < len(records):
         note(f"the budget of {budget or 0:g} s was up after {ranking.scored:,} of {count(len(records), 'text')}; the rest keep their order")

@@ -60,9 +60,11 @@ class Service:
         self.settings = settings
         self.keys = KeyRing(settings.key, settings.keys_file)
         self.metrics = Metrics()
-        self.batcher = Batcher(limits=settings.limits, observer=self.metrics)
-        self.encoders = tuple(batched_encoder(each, self.batcher) for each in (model, *more_models))
         rerankers = (*([] if reranker is None else [reranker]), *more_rerankers)
+        placements = [each.engine.placement for each in (model, *more_models)] + [each.engine.placement for each in rerankers]
+        largest = max(placement.batch_tokens for placement in placements)
+        self.batcher = Batcher(batch_tokens=largest, limits=settings.limits, observer=self.metrics)
+        self.encoders = tuple(batched_encoder(each, self.batcher) for each in (model, *more_models))
         self.rerankers = tuple(batched_cross_encoder(each, self.batcher) for each in rerankers)
         for models in (self.encoders, self.rerankers):
             _check_names([each.name for each in models])

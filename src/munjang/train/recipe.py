@@ -19,7 +19,7 @@ from munjang.train.adapt import TEXT_OBJECTIVES
 from munjang.train.examples import DataSource
 from munjang.train.objectives.settings import read_settings, refuse_unknown, refuse_unless
 from munjang.train.sampling import Mix
-from munjang.types import Compute, Pooling
+from munjang.types import Compute, Device, Pooling
 
 Kind: TypeAlias = Literal["sentence", "cross"]
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -148,6 +148,8 @@ class TopKeys:
     kind: Kind = "sentence"
     seed: int = 42
     precision: Literal["float32", "bf16"] = "float32"
+    device: Device = "auto"
+    """Where it is trained: cpu, cuda, rocm or mps; "auto" is a GPU of NVIDIA or AMD where there is one, else the CPU."""
     checkpoint_every: int = 500
     language: str | None = None
     license: str | None = None
@@ -182,6 +184,8 @@ class Recipe(TopKeys):
         made["stages"] = list(made["stages"])
         if self.kind == "sentence":  # the only kind once, so that runs of that time can be resumed
             del made["kind"]
+        if self.device == "auto":  # likewise
+            del made["device"]
         return made
 
 

@@ -22,6 +22,7 @@ from munjang.train.progress import Progress
 from munjang.train.recipe import ModelRecipe, Recipe, make_stage
 from munjang.train.save_and_report import TrainResult
 from munjang.train.save_and_report import run as train_recipe
+from munjang.types import Device
 from munjang.wording import Language
 
 Method: TypeAlias = Literal["mlm", "tsdae", "simcse"]
@@ -47,6 +48,7 @@ class AdaptPlan:
     dev: tuple[DataSource, ...] = ()
     seed: int = 42
     checkpoint_every: int = 500
+    device: Device = "auto"
 
     def make_recipe(self) -> Recipe:
         """Return the recipe of one stage that does it."""
@@ -55,7 +57,14 @@ class AdaptPlan:
             self.stage, data=self.files, batch_size=BATCH_SIZES[self.method], learning_rate=LEARNING_RATES[self.method], **named
         )
         model = replace(self.model, dropout=DROPOUTS.get(self.method)) if self.model.dropout is None else self.model
-        return Recipe(output=self.output, model=model, stages=(stage,), seed=self.seed, checkpoint_every=self.checkpoint_every)
+        return Recipe(
+            output=self.output,
+            model=model,
+            stages=(stage,),
+            seed=self.seed,
+            checkpoint_every=self.checkpoint_every,
+            device=self.device,
+        )
 
 
 @dataclass(frozen=True)
