@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from munjang.cli.data_options import ScaleOption
-from munjang.cli.options import JsonOption, LanguageOption, examples, new_app, report_language
+from munjang.cli.options import JsonOption, LanguageOption, TrainDeviceOption, examples, new_app, report_language
 from munjang.cli.show import emit, note, print_table
 from munjang.errors import UsageError
 
@@ -39,6 +39,7 @@ def ablate(
     steps: Annotated[int | None, typer.Option(min=1, help="Stop each run after this many steps.")] = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Rows per step.")] = 16,
     learning_rate: Annotated[float, typer.Option(help="The peak learning rate.")] = 2e-5,
+    device: TrainDeviceOption = "auto",
     language: LanguageOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -71,6 +72,7 @@ def ablate(
         stage={"epochs": epochs, "steps": steps, "batch_size": batch_size, "learning_rate": learning_rate},
         poolings=() if only == "concatenation" else POOLINGS,
         concatenations=() if only == "pooling" else CONCATENATIONS,
+        device=device,
     )
     with StepsOnly() as steps_shown:
         ablation = run_ablation(plan, show=note, progress=steps_shown)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from munjang.cli.options import JsonOption, LanguageOption, examples, new_app, report_language
+from munjang.cli.options import JsonOption, LanguageOption, TrainDeviceOption, examples, new_app, report_language
 from munjang.cli.show import emit, print_facts, print_table
 from munjang.errors import UsageError, quote
 from munjang.types import Compute
@@ -72,6 +72,7 @@ def distill(
     patience: Annotated[int | None, typer.Option(min=1, help="Stop after this many measurements without improvement.")] = None,
     checkpoint_every: Annotated[int, typer.Option(min=1, help="Save a checkpoint every this many steps.")] = 500,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Random seed.")] = 42,
+    device: TrainDeviceOption = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted distillation.")] = False,
     language: LanguageOption = None,
     as_json: JsonOption = False,
@@ -105,6 +106,7 @@ def distill(
         dev_parallel=held if dev_parallel is not None else None,
         seed=seed,
         checkpoint_every=checkpoint_every,
+        device=device,
         stage={
             "epochs": epochs,
             "steps": steps,

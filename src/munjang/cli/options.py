@@ -49,6 +49,9 @@ PoolingOption: TypeAlias = Annotated[
 DeviceOption: TypeAlias = Annotated[
     Device, typer.Option("--device", help="Where the model computes. Default: the best device that is installed and works.")
 ]
+TrainDeviceOption: TypeAlias = Annotated[
+    Device, typer.Option("--device", help="Where to train: cpu, cuda, rocm or mps. Default: a GPU of NVIDIA or AMD where torch finds one.")
+]
 EngineOption: TypeAlias = Annotated[
     EngineName, typer.Option("--engine", help="What runs the model. Default: torch only for families that the fast engine does not know.")
 ]

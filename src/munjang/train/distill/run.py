@@ -35,7 +35,7 @@ from munjang.train.progress import Progress
 from munjang.train.recipe import ModelRecipe, Recipe, TeacherRecipe, make_stage
 from munjang.train.save_and_report import TrainResult, run
 from munjang.train.sentence_task import save_encoder
-from munjang.types import Encoder
+from munjang.types import Device, Encoder
 from munjang.wording import Language
 
 
@@ -57,6 +57,8 @@ class DistillOptions:
     """Keys of a recipe's stage, such as epochs, steps and batch_size."""
     seed: int = 42
     checkpoint_every: int = 500
+    device: Device = "auto"
+    """Where the student is trained."""
 
 
 def plan_recipe(options: DistillOptions) -> Recipe:
@@ -67,7 +69,14 @@ def plan_recipe(options: DistillOptions) -> Recipe:
     fixed = {"name": "distillation", "objective": "distillation", "batch_size": 64, "learning_rate": 1e-4}
     stage = make_stage(options.stage, data=options.data, dev=dev, teacher=options.teacher, **fixed)
     model = _plan_model(options)
-    return Recipe(output=options.output, model=model, stages=(stage,), seed=options.seed, checkpoint_every=options.checkpoint_every)
+    return Recipe(
+        output=options.output,
+        model=model,
+        stages=(stage,),
+        seed=options.seed,
+        checkpoint_every=options.checkpoint_every,
+        device=options.device,
+    )
 
 
 def _plan_model(options: DistillOptions) -> ModelRecipe:
