@@ -11,8 +11,9 @@ from munjang.engine.devices import CPU_PROVIDER, DEVICES
 
 def test_every_command_with_a_model_takes_both():
     having = {flag: {name for name, parameter in parameters() if flag in parameter.opts} for flag in ("--pooling", "--device", "--engine")}
-    assert having["--device"] == having["--pooling"] | {"distill", "ablate"}
-    assert having["--engine"] == having["--pooling"] - {"train"}
+    unpooled = {"rerank", "evaluate nli", "compare"}
+    assert having["--device"] == having["--pooling"] | unpooled | {"distill", "ablate"}
+    assert having["--engine"] == (having["--pooling"] | unpooled) - {"train"}
 
 
 def test_a_device_that_is_missing_is_an_error_that_names_the_package(munjang):

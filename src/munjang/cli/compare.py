@@ -20,7 +20,7 @@ from munjang.cli.data_options import (
     read_options,
     tell,
 )
-from munjang.cli.options import ComputeOption, JsonOption, OutputOption, examples, new_app
+from munjang.cli.options import ComparedModelArgument, ComputeOption, JsonOption, OutputOption, examples, new_app
 from munjang.cli.scores import check_output, deliver, hundred, interval_text, p_text
 from munjang.cli.show import print_table
 from munjang.errors import InputError, UsageError, quote
@@ -42,7 +42,7 @@ app = new_app()
     )
 )
 def compare(
-    a: Annotated[str, typer.Argument(metavar="MODEL", help="A model's name or folder.")],
+    a: ComparedModelArgument,
     b: Annotated[str, typer.Argument(metavar="MODEL", help="A second model's name or folder.")],
     file: FileArgument,
     metric: Annotated[

@@ -18,7 +18,7 @@ from munjang.cli.data_options import (
     read_options,
     tell,
 )
-from munjang.cli.options import ComputeOption, JsonOption, OutputOption, examples
+from munjang.cli.options import ComputeOption, CrossModelOption, JsonOption, OutputOption, examples
 from munjang.cli.scores import check_output, deliver, print_nli
 from munjang.errors import InputError, UsageError
 from munjang.wording import count
@@ -43,7 +43,7 @@ def add_to(app: typer.Typer) -> None:
 def nli(
     file: FileArgument,
     predictions: Annotated[str | None, typer.Option(help="Labels predicted elsewhere, one per line, in the file's order.")] = None,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="A cross-encoder's name or folder.")] = None,
+    model: CrossModelOption = None,
     labels: Annotated[
         str | None, typer.Option(metavar="A,B,C", help="The model's labels in order, if its folder does not name them.")
     ] = None,

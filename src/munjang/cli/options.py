@@ -43,6 +43,12 @@ ModelsOption: TypeAlias = Annotated[
     ),
 ]
 ModelArgument: TypeAlias = Annotated[str, typer.Argument(metavar="MODEL", help="A model's name or folder.", autocompletion=_model_names)]
+CrossModelOption: TypeAlias = Annotated[
+    str | None, typer.Option("--model", "-m", help="A cross-encoder's name or folder.", autocompletion=_model_names)
+]
+ComparedModelArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="MODEL", help="The first model's name or folder.", autocompletion=_model_names)
+]
 PoolingOption: TypeAlias = Annotated[
     Pooling | None, typer.Option("--pooling", help="How token vectors are pooled, for a model folder that does not say.")
 ]
@@ -201,6 +207,8 @@ class Takes:
         self.options = {name: each for verb in verbs for name, each in declared_options(verb).items() if name not in without}
 
 
+_MODELS = (ModelOption, ModelsOption, ModelArgument, CrossModelOption, ComparedModelArgument)
+
 Chosen: TypeAlias = dict[str, Any]
 """The values of a verb's options by name."""
 
@@ -208,7 +216,8 @@ Chosen: TypeAlias = dict[str, Any]
 class HouseTyper(typer.Typer):
     """Commands in the house style: verbs' options are taken from their declarations, groups of options from dataclasses.
 
-    A command that has ModelOption or ModelArgument has the options of ModelSettings too; `chosen_pooling` and others read them.
+    A command that has one of the options or arguments for a model has those of ModelSettings too; `chosen_pooling` and others read them. A
+    cross-encoder pools nothing, and two models that are compared have their own pooling.
     """
 
     def command(self, *names: Any, **settings: Any) -> Callable[[Function], Function]:
@@ -217,7 +226,7 @@ class HouseTyper(typer.Typer):
 
         def decorate(function: Function) -> Function:
             whole = _expand(function)
-            register(_with_model_settings(whole) if _takes_model(whole) else whole)
+            register(_with_model_settings(whole))
             return function
 
         return decorate
@@ -291,14 +300,14 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _takes_model(function: Callable[..., Any]) -> bool:
-    taken = inspect.signature(function, eval_str=True).parameters
-    return "model" in taken and taken["model"].annotation in (ModelOption, ModelsOption, ModelArgument) and "pooling" not in taken
-
-
 def _with_model_settings(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the command with the options of ModelSettings, which stand behind --model."""
-    added = _group_parameters(ModelSettings)
+    """Return the command with the options of ModelSettings behind that for its model; a command without a model as it is."""
+    signature = inspect.signature(function, eval_str=True)
+    at = next((place for place, each in enumerate(signature.parameters.values(), 1) if each.annotation in _MODELS), 0)
+    if not at or "pooling" in signature.parameters:
+        return function
+    is_pooled = list(signature.parameters.values())[at - 1].annotation in (ModelOption, ModelsOption, ModelArgument)
+    added = [each for each in _group_parameters(ModelSettings) if is_pooled or each.name != "pooling"]
 
     @functools.wraps(function)
     def call(**given: Any) -> Any:
@@ -308,9 +317,7 @@ def _with_model_settings(function: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             _settings.reset(before)
 
-    signature = inspect.signature(function, eval_str=True)
     taken = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in signature.parameters.values()]
-    at = 1 + next(place for place, each in enumerate(taken) if each.name == "model")
     call.__signature__ = signature.replace(parameters=[*taken[:at], *added, *taken[at:]])  # type: ignore[attr-defined]
     return call
 

@@ -10,6 +10,7 @@ import typer
 from munjang.cli.options import (
     Columns,
     ComputeOption,
+    CrossModelOption,
     JsonOption,
     OutputOption,
     TextsArgument,
@@ -33,7 +34,7 @@ def rerank(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="The query.")],
     file: TextsArgument,
     *,
-    model: Annotated[str | None, typer.Option("--model", "-m", help="A cross-encoder's name or folder.")] = None,
+    model: CrossModelOption = None,
     k: Annotated[int, typer.Option("--top", "-k", min=1, help="Number of results.")] = 10,
     budget: Annotated[float | None, typer.Option(min=0.0, help="Stop scoring after this many seconds.")] = None,
     columns: Columns,
