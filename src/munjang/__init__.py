@@ -79,6 +79,7 @@ _NAMES = {
     "munjang.errors": (
         "Busy",
         "DamagedFile",
+        "DeviceError",
         "FolderError",
         "InputError",
         "MissingExtra",
@@ -146,6 +147,7 @@ if TYPE_CHECKING:
     from munjang.bulk.settings import BulkSettings as BulkSettings
     from munjang.errors import Busy as Busy
     from munjang.errors import DamagedFile as DamagedFile
+    from munjang.errors import DeviceError as DeviceError
     from munjang.errors import FolderError as FolderError
     from munjang.errors import InputError as InputError
     from munjang.errors import MissingExtra as MissingExtra

@@ -2,7 +2,8 @@
 
     MunjangError
     ├── UsageError            the call itself is wrong: an option, an argument, an unknown name      exit 2   HTTP 400
-    │   └── MissingExtra      an optional part is not installed; names the extra                     exit 2   HTTP 501
+    │   ├── MissingExtra      an optional part is not installed; names the extra                     exit 2   HTTP 501
+    │   └── DeviceError       a device is missing or does not start; names what to install           exit 2   HTTP 501
     ├── InputError            the data handed in is wrong: a broken line, a label out of range       exit 3   HTTP 422
     │   ├── TextError         one text cannot be encoded: NUL, too large, too long under "error"     exit 3   HTTP 422
     │   └── FolderError       a model folder is not what it should be: missing, foreign, unsafe      exit 3   HTTP 422
@@ -52,6 +53,12 @@ class MissingExtra(UsageError):
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs the extra {extra!r}, which is not installed\n  pip install 'munjang[{extra}]'")
         self.extra = extra
+
+
+class DeviceError(UsageError):
+    """A device that was asked for is not there, or does not start."""
+
+    http_status = 501
 
 
 class InputError(MunjangError):

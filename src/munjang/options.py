@@ -15,7 +15,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Optional, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from munjang.errors import UsageError, quote
-from munjang.types import Compute, Format, LongText, Pooling, Precision
+from munjang.types import Compute, Device, EngineName, Format, LongText, Pooling, Precision
 
 Verb: TypeAlias = Callable[..., Any]
 """A public function, or a dataclass, whose parameters are declared."""
@@ -42,7 +42,16 @@ class Option:
 Seed: TypeAlias = Annotated[int, Option("The random seed; the same seed gives the same result.", min=0, max=2**32 - 1)]
 """A seed that numpy's and scikit-learn's generators take."""
 
-ComputeOption: TypeAlias = Annotated[Compute, Option("The model's arithmetic; int8 is faster for a small loss of quality.")]
+ComputeOption: TypeAlias = Annotated[
+    Compute, Option("The model's arithmetic; int8 is faster for a small loss of quality, auto is what the device is fastest in.")
+]
+DeviceOption: TypeAlias = Annotated[Device, Option("Where the model computes. Default: the best device that is installed and works.")]
+EngineOption: TypeAlias = Annotated[
+    EngineName, Option("What runs the model. Default: torch only for families that the fast engine does not know.")
+]
+TrainDeviceOption: TypeAlias = Annotated[
+    Device, Option("Where to train: cpu, cuda, rocm or mps. Default: a GPU of NVIDIA or AMD where torch finds one, else the CPU.")
+]
 PoolingOption: TypeAlias = Annotated[Pooling | None, Option("How token vectors are pooled, for a model folder that does not say.")]
 PrecisionOption: TypeAlias = Annotated[Precision, Option("The number format of the output.")]
 DimensionsOption: TypeAlias = Annotated[int | None, Option("Keep this many leading dimensions (Matryoshka models).", min=1)]

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 _ARRAYS = "leave it out: the result is a NumPy array"
 _TENSORS = "leave it out: the result is a NumPy array; torch.from_numpy converts it to a tensor"
 _BATCHES = "leave it out: batches are planned by the texts' lengths"
-_DEVICE = "leave it out: models run on the CPU; load(threads=…) limits the cores"
+_DEVICE = "use load(device=…): a model stays where it was loaded"
 _BAR = "use progress"
 
 ENCODE = {
@@ -37,14 +37,13 @@ ENCODE = {
 }
 LOAD = {
     "model_name_or_path": "pass the name or folder as the first argument, without a name",
-    "device": "leave it out: models run on the CPU; threads=… limits the cores",
     "cache_folder": "leave it out: nothing is downloaded; munjang models pull downloads a model to MUNJANG_HOME",
     "local_files_only": "leave it out: nothing is ever downloaded",
     "token": "leave it out: nothing is downloaded; munjang models pull downloads a model",
     "revision": "leave it out: nothing is downloaded; munjang models pull --revision downloads one",
     "trust_remote_code": "leave it out: code in a model's folder is never run",
-    "backend": "leave it out: models run in onnxruntime",
-    "model_kwargs": 'leave it out; compute="int8" computes in int8',
+    "backend": 'use engine="fast" (onnxruntime) or engine="torch"; device="openvino" runs OpenVINO',
+    "model_kwargs": 'leave it out; compute="int8", "float16" or "bfloat16" is the arithmetic',
     "tokenizer_kwargs": "leave it out: a folder's tokenizer is read as it is",
     "config_kwargs": "leave it out: a folder's configuration is read as it is",
     "prompts": "leave it out: prompts are those of the folder; encode(prompt=…) takes another",

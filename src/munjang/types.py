@@ -33,10 +33,18 @@ else:
         return NDArray[getattr(np, _SCALARS[name])]
 
 
-Compute: TypeAlias = Literal["float32", "int8"]
-"""How a model computes: int8 is faster, float32 exact."""
+Compute: TypeAlias = Literal["float32", "float16", "bfloat16", "int8", "auto"]
+"""How a model computes: int8 is faster, float32 exact; "auto" is what the device is fastest in at the quality of float32."""
+
+Device: TypeAlias = Literal["auto", "cpu", "cuda", "tensorrt", "rocm", "mps", "directml", "openvino"]
+"""Where a model computes; "auto" is the best device that is installed and works. `engine/devices.py` has the table."""
+
+EngineName: TypeAlias = Literal["auto", "fast", "torch"]
+"""What runs a model: Munjang's own engine, or torch for families that it does not know; "auto" takes the first that can."""
 
 DEFAULT_COMPUTE: Compute = "float32"
+DEFAULT_DEVICE: Device = "auto"
+DEFAULT_ENGINE: EngineName = "auto"
 
 Pooling: TypeAlias = Literal["cls", "max", "mean", "mean_sqrt_len", "weightedmean", "lasttoken"]
 """How token vectors become one vector."""

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conftest import TEXTS
 
+from munjang.engine.devices import CPU
 from munjang.errors import TextError, UsageError
 from munjang.models.long_text import TruncationWarning, split_windows
 from munjang.models.sentence_encoder import SentenceEncoder
@@ -258,6 +259,7 @@ def test_the_fingerprint_follows_what_decides_a_vector(tiny_folder, tiny_bert_fo
 class Zeros:
     """An engine that costs nothing."""
 
+    placement = CPU
     dimension = hidden_size = 4
     layers = heads = first_position = 0
     vocabulary_size = 10**6

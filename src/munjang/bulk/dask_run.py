@@ -142,7 +142,8 @@ class ModelPlugin(WorkerPlugin):  # type: ignore[misc] # distributed is not type
 
     def setup(self, worker: Any) -> None:
         """Load the model; as many threads as the worker has tasks at once, so that all tasks together use no more."""
-        self.encoder = load_model(self.work.job.model, self.work.job.settings, threads=worker.state.nthreads)
+        job, work = self.work.job, self.work
+        self.encoder = load_model(job.model, job.settings, threads=worker.state.nthreads, device=work.device, engine=work.engine)
         self.storage = open_storage(self.work.output)
 
     def attempt(self, spec: ShardSpec) -> Receipt | ShardProblem:

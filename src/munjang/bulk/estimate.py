@@ -19,8 +19,10 @@ from munjang.bulk.plan import can_enter_anywhere, count_text_bytes, guess_rows
 from munjang.bulk.read_shard import ShardRows, read_shard
 from munjang.bulk.run import describe
 from munjang.bulk.settings import BulkSettings
+from munjang.bulk.shard import load_model
 from munjang.errors import InputError, UsageError
 from munjang.models.sentence_encoder import SentenceEncoder
+from munjang.types import Device, EngineName
 from munjang.wording import brief_repr
 
 SAMPLE_ROWS = 1_000
@@ -113,15 +115,22 @@ class Estimate:
 
 
 def estimate(
-    inputs: Sequence[str], *, model: str | None = None, settings: BulkSettings | None = None, rows: int | None = None, workers: int = 1
+    inputs: Sequence[str],
+    *,
+    model: str | None = None,
+    settings: BulkSettings | None = None,
+    rows: int | None = None,
+    workers: int = 1,
+    device: Device = "auto",
+    engine: EngineName = "auto",
 ) -> Estimate:
     """Measure a sample and work out the rest; `rows` is guessed from the files' sizes unless given."""
     settings = settings or BulkSettings()
     settings.check()
     if workers < 1 or (rows is not None and rows < 1):
         raise UsageError(f"workers is {workers} and rows is {rows}, expected at least 1 of each")
-    job = describe(inputs, model, replace(settings, shard_rows=SAMPLE_ROWS))
-    encoder = SentenceEncoder.load(model, compute=settings.compute, pooling=settings.pooling, threads=1)
+    job = describe(inputs, model, replace(settings, shard_rows=SAMPLE_ROWS), device=device, engine=engine)
+    encoder = load_model(job.model, job.settings, threads=1, device=device, engine=engine)
     started = time.perf_counter()
     pieces = read_pieces(job)
     forget_packed()

@@ -18,6 +18,7 @@ from queue import SimpleQueue
 from munjang.bulk.job import BulkJob, Receipt, ShardSpec, parse_receipt, to_json
 from munjang.bulk.shard import ShardProblem
 from munjang.errors import MunjangError
+from munjang.types import Device, EngineName
 
 COMMAND = (sys.executable, "-P", "-m", "munjang.bulk.worker")
 """What a worker is; -P keeps files of the current folder from passing for modules."""
@@ -34,6 +35,8 @@ class Work:
     output: str
     threads: int
     cache: str | None = None
+    device: Device = "auto"
+    engine: EngineName = "auto"
 
 
 def run_local(
@@ -140,7 +143,7 @@ class _Hand:
         process = self._start()
         assert process.stdin is not None
         assert process.stdout is not None
-        order = {"job": asdict(self._work.job), "output": self._work.output, "threads": self._work.threads, "cache": self._work.cache}
+        order = asdict(self._work)
         try:
             process.stdin.write(json.dumps(order) + "\n")
             process.stdin.flush()

@@ -22,9 +22,9 @@ from munjang.file_lock import hold_lock
 from munjang.limits import usable_cores
 from munjang.models.registry import resolve
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.options import Option, check_options
+from munjang.options import DeviceOption, EngineOption, Option, check_options
 from munjang.text.readers import find_format
-from munjang.types import Format
+from munjang.types import DEFAULT_DEVICE, DEFAULT_ENGINE, Device, EngineName, Format
 from munjang.wording import brief_repr
 
 if TYPE_CHECKING:
@@ -105,6 +105,9 @@ class WorkerConfig:
     """None: as many as there are cores for `threads` each."""
     threads: Annotated[int, Option("Threads per process.", min=1)] = 1
     dask: Annotated[str | None, Option("A Dask scheduler's address (tls://…), or local for a cluster on this machine.")] = None
+    device: DeviceOption = DEFAULT_DEVICE
+    """Where each worker's model computes; what the vectors are does not depend on it."""
+    engine: EngineOption = DEFAULT_ENGINE
 
     def processes(self) -> int:
         """Return the number of worker processes; together they have no more threads than there are cores."""
@@ -115,6 +118,8 @@ class WorkerConfig:
                 f"{self.workers} workers of {self.threads} threads, but there are {cores} cores, and more threads than cores are slower\n"
                 f"  take at most {max(cores // self.threads, 1)} workers, or leave --workers out"
             )
+        if self.workers is None and self.device not in ("auto", "cpu", "openvino"):
+            return 1  # processes would share the one device
         return self.workers or max(cores // self.threads, 1)
 
 
@@ -161,13 +166,14 @@ def encode_bulk(
     if crew.dask not in (None, LOCAL):
         check_address(str(crew.dask))
     listed = [inputs] if isinstance(inputs, str | Path) else inputs
-    job = describe([str(each) for each in listed], model, settings)
+    job = describe([str(each) for each in listed], model, settings, device=crew.device, engine=crew.engine)
     storage = open_storage(str(output), create=True)
     with lock_output(storage.place):
         manifest = _open_manifest(storage, job, resume=resume)
         found_here = replace(manifest.job, model=job.model)  # the same model, but its folder may have moved
         place = storage.place if is_url(storage.place) else str(Path(storage.place).absolute())
-        work = Work(found_here, place, crew.threads, None if cache is None else str(Path(cache).absolute()))
+        kept = None if cache is None else str(Path(cache).absolute())
+        work = Work(found_here, place, crew.threads, kept, crew.device, crew.engine)
         return _run(storage, manifest, work, crew, processes, watch)
 
 
@@ -180,13 +186,21 @@ def connect_dask(address: str, *, workers: int, threads: int) -> AbstractContext
     return connect(address, workers=workers, threads=threads)
 
 
-def describe(inputs: Sequence[str], model: str | Path | None, settings: BulkSettings) -> BulkJob:
+def describe(
+    inputs: Sequence[str],
+    model: str | Path | None,
+    settings: BulkSettings,
+    *,
+    device: Device = DEFAULT_DEVICE,
+    engine: EngineName = DEFAULT_ENGINE,
+) -> BulkJob:
     """Return the job: files are found and looked at, the model is loaded once to know its fingerprint."""
     files = tuple(inspect_input(path, settings) for path in find_inputs(inputs, format=settings.input_format))
     if not any(holds_rows(file, settings) for file in files):
         raise InputError(f"{', '.join(shorten_name(file.path) for file in files[:3])}: holds no text, expected at least one")
     found = resolve(model)
-    encoder = SentenceEncoder.load(model, compute=settings.compute, pooling=settings.pooling, threads=1)
+    encoder = SentenceEncoder.load(model, compute=settings.compute, pooling=settings.pooling, threads=1, device=device, engine=engine)
+    settings = replace(settings, compute=encoder.compute)  # "auto" may mean something else on another machine
     # refuses what the model cannot do, before any worker is started
     probe = settings.encode(encoder, [])
     return BulkJob(Model(found.name, str(found.path.resolve()), encoder.fingerprint, probe.vectors.shape[1]), settings, files)

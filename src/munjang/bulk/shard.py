@@ -25,7 +25,7 @@ from munjang.bulk.shard_files import Block, make_files, read_checksummed, write_
 from munjang.bulk.storage import Storage
 from munjang.errors import Busy, DamagedFile, FolderError, InputError, MunjangError, NoSpace, TextError, UsageError, quote
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.types import Floats
+from munjang.types import Device, EngineName, Floats
 
 _WAIT_SECONDS = 60
 _AT_ONCE = 500
@@ -249,10 +249,12 @@ def describe_problem(error: Exception, *, where: str) -> ShardProblem:
     return ShardProblem("MunjangError", f"{where}: {type(error).__name__}: {quote(str(error), 300)}")
 
 
-def load_model(model: Model, settings: BulkSettings, *, threads: int | None) -> SentenceEncoder:
+def load_model(
+    model: Model, settings: BulkSettings, *, threads: int | None, device: Device = "auto", engine: EngineName = "auto"
+) -> SentenceEncoder:
     """Load a job's model on this machine and make sure that it is the same model."""
     name = model.path if Path(model.path).is_dir() else model.name
-    encoder = SentenceEncoder.load(name, compute=settings.compute, pooling=settings.pooling, threads=threads)
+    encoder = SentenceEncoder.load(name, compute=settings.compute, pooling=settings.pooling, threads=threads, device=device, engine=engine)
     if encoder.fingerprint != model.fingerprint:
         raise FolderError(
             f"the model {quote(name)} has the fingerprint {encoder.fingerprint[:12]} here, the job's has {model.fingerprint[:12]}\n"

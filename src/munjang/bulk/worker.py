@@ -33,7 +33,7 @@ def serve(lines: TextIO, answers: TextIO) -> None:
     job = read_job(order["job"], where="the job")
     storage = open_storage(order["output"])
     try:
-        encoder = load_model(job.model, job.settings, threads=order["threads"])
+        encoder = load_model(job.model, job.settings, threads=order["threads"], device=order["device"], engine=order["engine"])
         cache = EmbeddingCache(order["cache"], job) if order["cache"] else None
     except Exception as error:
         _answer(answers, to_line(describe_problem(error, where="a worker")))

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from munjang.cli.data_options import ScaleOption
-from munjang.cli.options import Chosen, JsonOption, LanguageOption, ModelOption, Takes, chosen_pooling, examples, new_app, report_language
+from munjang.cli.options import (
+    Chosen,
+    JsonOption,
+    LanguageOption,
+    ModelOption,
+    Takes,
+    chosen_engine,
+    chosen_pooling,
+    examples,
+    new_app,
+    report_language,
+)
 from munjang.cli.show import emit, print_facts, print_table
 from munjang.errors import UsageError
 from munjang.train.examples import DataSource
@@ -71,6 +82,8 @@ def adapt(
         raise explain_import_error(error) from error
     from munjang.models.registry import resolve
 
+    if chosen_engine() == "fast":
+        raise UsageError("--engine fast runs models, it does not train them\n  leave --engine out")
     settings = _objective_settings(options["method"], share=share, whole_words=whole_words)
     kind: Literal["plain", "sentences"] = "sentences" if sentences else "plain"
     columns, conditions = tuple(text_column or ()), tuple(where or ())

@@ -50,17 +50,16 @@ def augment(
     """
     import numpy as np
 
-    from munjang.cli.load_model import ProgressScorer, load_encoder
+    from munjang.cli.load_model import ProgressScorer, load_cross_encoder, load_encoder
     from munjang.data.files import check_format
     from munjang.errors import UsageError
-    from munjang.models.cross_encoder import CrossEncoder
 
     check_format(output)
     if cosine and cross is not None:
         raise UsageError("--cosine and --cross both choose the labels\n  leave out one of them")
     texts, known = _texts(file, text_column)
     note(count(len(set(texts)), "different text") + (f", {count(len(known), 'pair')} of them are known" if known else ""))
-    scorer = None if cosine else ProgressScorer(CrossEncoder.load(cross, compute=compute))
+    scorer = None if cosine else ProgressScorer(load_cross_encoder(cross, compute=compute))
     encoder = None if options["strategy"] == "bm25" and not cosine else load_encoder(model, compute=compute)
     pairs = sample_pairs(texts, encoder=encoder, known=known, **options)
     silver = label_pairs(scorer, pairs, **labels) if scorer else label_by_cosine(cast("Encoder", encoder), pairs)

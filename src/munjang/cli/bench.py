@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from munjang.cli.options import ComputeOption, JsonOption, ModelOption, examples, new_app
+from munjang.cli.options import ComputeOption, JsonOption, ModelOption, chosen_device, examples, new_app
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.errors import InputError, MissingExtra
 from munjang.types import DEFAULT_COMPUTE
@@ -51,9 +51,11 @@ def encode(
     """
     from munjang.cli.load_model import load_model
     from munjang.cli.speed import measure, sample_texts
+    from munjang.engine.devices import find_device
     from munjang.limits import usable_cores
 
-    models = {compute: load_model(model, compute=compute) for compute in ("float32", "int8")}
+    device = "cpu" if chosen_device() == "auto" else chosen_device()
+    models: dict[str, SentenceEncoder] = {compute: load_model(model, compute=compute) for compute in find_device(device).computes}
     measured = measure(models, sample_texts(), seconds=seconds)
     name = models["float32"].name
     if as_json:
@@ -90,13 +92,12 @@ def pairs(
 
     The vector route is measured completely; the cross-encoder scores a sample of pairs, and the total is extrapolated.
     """
-    from munjang.cli.load_model import load_model
+    from munjang.cli.load_model import load_cross_encoder, load_model
     from munjang.limits import usable_cores
-    from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.cross_vs_bi_timing import number_samples, time_all_pairs
 
     encoder = load_model(model, compute=compute)
-    scorer = _untrained(encoder, compute) if cross is None else CrossEncoder.load(cross, compute=compute)
+    scorer = _untrained(encoder, compute) if cross is None else load_cross_encoder(cross, compute=compute)
     measured = time_all_pairs(encoder, scorer, number_samples(n), seconds=seconds)
     name = f"{encoder.name} with an untrained head" if cross is None else scorer.name
     if as_json:
@@ -117,12 +118,12 @@ def pairs(
 
 
 def _untrained(encoder: SentenceEncoder, compute: Compute) -> CrossEncoder:
-    from munjang.models.cross_encoder import CrossEncoder
+    from munjang.cli.load_model import load_cross_encoder
     from munjang.models.cross_vs_bi_timing import write_untrained_cross_encoder
 
     with tempfile.TemporaryDirectory(prefix="munjang-bench-") as folder:
         write_untrained_cross_encoder(encoder.folder, encoder.tokenizer, Path(folder))
-        return CrossEncoder.load(folder, compute=compute)
+        return load_cross_encoder(folder, compute=compute)
 
 
 def _duration(seconds: float) -> str:

@@ -63,7 +63,7 @@ def bulk(
 
     settings = BulkSettings(**options, quoting=False if no_quoting else None, pooling=chosen_pooling())
     if estimate:
-        _estimate(inputs, model, settings, rows=rows, workers=crew["workers"], as_json=as_json)
+        _estimate(inputs, model, settings, rows=rows, crew=WorkerConfig(**crew), as_json=as_json)
         return
     if output is None or rows is not None:
         raise UsageError("a folder to write to is missing (-o), or --rows was given without --estimate")
@@ -94,13 +94,19 @@ def _report(report: BulkReport, merged: Path | None, digest: str | None, *, as_j
     print_facts([*facts, *([] if merged is None else [("merged into", str(merged))])])
 
 
-def _estimate(
-    inputs: list[str], model: str | None, settings: BulkSettings, *, rows: int | None, workers: int | None, as_json: bool
-) -> None:
+def _estimate(inputs: list[str], model: str | None, settings: BulkSettings, *, rows: int | None, crew: WorkerConfig, as_json: bool) -> None:
     from munjang.bulk.estimate import estimate
     from munjang.limits import usable_cores
 
-    found = estimate(inputs, model=model, settings=settings, rows=rows, workers=workers or usable_cores())
+    found = estimate(
+        inputs,
+        model=model,
+        settings=settings,
+        rows=rows,
+        workers=crew.workers or usable_cores(),
+        device=crew.device,
+        engine=crew.engine,
+    )
     if as_json:
         emit(asdict(found))
         return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from munjang.cli.data_options import DataOptions, FileArgument, LabelOption, PositiveOption, ScaleOption, facts_of, tell
-from munjang.cli.options import Chosen, ComputeOption, Takes, examples, new_app
+from munjang.cli.options import Chosen, ComparedModelArgument, ComputeOption, Takes, examples, new_app
 from munjang.cli.scores import Delivery, hundred, interval_text, p_text
 from munjang.cli.show import print_table
 from munjang.errors import InputError, UsageError, quote
@@ -43,7 +43,7 @@ app = new_app()
     )
 )
 def compare(
-    a: Annotated[str, typer.Argument(metavar="MODEL", help="A model's name or folder.")],
+    a: ComparedModelArgument,
     b: Annotated[str, typer.Argument(metavar="MODEL", help="A second model's name or folder.")],
     file: FileArgument,
     *,

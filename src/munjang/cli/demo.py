@@ -122,10 +122,10 @@ def _hit(query: DemoQuery, sample: Sample, *, rank: int, score: float) -> DemoHi
 
 
 def _default_reranker(compute: Compute) -> CrossEncoder | None:
-    from munjang.models.cross_encoder import CrossEncoder
+    from munjang.cli.load_model import load_cross_encoder
     from munjang.models.registry import has_default_reranker
 
-    return CrossEncoder.load(compute=compute) if has_default_reranker() else None
+    return load_cross_encoder(compute=compute) if has_default_reranker() else None
 
 
 def _print(hits: list[DemoHit]) -> None:

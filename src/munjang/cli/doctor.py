@@ -15,11 +15,12 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 import typer
 
 from munjang import __version__
+from munjang.cli.doctor_devices import devices
+from munjang.cli.finding import Finding, fine, said, wrong
 from munjang.cli.options import JsonOption, examples, new_app
 from munjang.cli.show import emit, one_line, size_text
 from munjang.errors import FolderError
@@ -34,8 +35,8 @@ app = new_app()
 def doctor(as_json: JsonOption = False) -> None:
     """Check the installation and say what to fix.
 
-    Checks Python, packages and extras, cores and threads, instruction sets, memory, folders, SQLite and models. The exit code is 1 if
-    something will not work; notes alone leave it at 0.
+    Checks Python, packages and extras, cores and threads, instruction sets, memory, folders, SQLite, devices and models. The exit code is
+    1 if something will not work; notes alone leave it at 0.
     """
     findings = examine()
     problems = [finding for finding in findings if finding.state == "problem"]
@@ -51,7 +52,7 @@ def examine() -> list[Finding]:
     """Look at everything and return what was found, in the order in which it is shown."""
     from munjang.models.registry import models_home
 
-    return [*software(), *machine(models_home().parent), *models()]
+    return [*software(), *machine(models_home().parent), *devices(), *models()]
 
 
 def _show(findings: list[Finding]) -> None:
@@ -62,35 +63,6 @@ def _show(findings: list[Finding]) -> None:
             print(f"{'':<8} {'':<{width}}  → {one_line(finding.advice)}")
     counts = {state: sum(finding.state == state for finding in findings) for state in ("problem", "note")}
     print(f"{count(counts['problem'], 'problem')}, {count(counts['note'], 'note')}")
-
-
-State: TypeAlias = Literal["ok", "note", "problem"]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was looked at. A note is for information; with a problem, something will not work."""
-
-    name: str
-    state: State
-    found: str
-    advice: str | None = None
-    """What to do; None where nothing is to be done."""
-
-
-def fine(name: str, found: str) -> Finding:
-    """Return a finding that asks for nothing."""
-    return Finding(name, "ok", found)
-
-
-def said(name: str, found: str, advice: str) -> Finding:
-    """Return a finding that is worth knowing."""
-    return Finding(name, "note", found, advice)
-
-
-def wrong(name: str, found: str, advice: str) -> Finding:
-    """Return a finding that stops something from working."""
-    return Finding(name, "problem", found, advice)
 
 
 def models() -> Iterator[Finding]:
@@ -329,9 +301,8 @@ def packages_finding(requirements: list[str] | None = None) -> Finding:
         return said("packages", "munjang is not installed as a package", "pip install munjang, so that versions can be compared")
     found, amiss = [], []
     for name, least in re.findall(r"^([\w.-]+)>=([\d.]+)$", "\n".join(lines), re.MULTILINE):
-        try:
-            version = metadata.version(name)
-        except metadata.PackageNotFoundError:
+        version = _find_version(name)
+        if version is None:
             amiss.append(f"{name} is missing")
             continue
         found.append(f"{name} {version}")
@@ -340,6 +311,19 @@ def packages_finding(requirements: list[str] | None = None) -> Finding:
     if amiss:
         return wrong("packages", "; ".join(amiss), "pip install --upgrade munjang")
     return fine("packages", ", ".join(found))
+
+
+def _find_version(name: str) -> str | None:
+    """Return the version of a package; builds of onnxruntime for other devices stand for onnxruntime."""
+    from munjang.engine.devices import DEVICES
+
+    builds = [each for spec in DEVICES for each in spec.packages if each.startswith("onnxruntime-")] if name == "onnxruntime" else []
+    for each in (name, *builds):
+        try:
+            return metadata.version(each)
+        except metadata.PackageNotFoundError:
+            continue
+    return None
 
 
 def onnxruntime_finding() -> Finding:

@@ -21,7 +21,7 @@ from munjang.cli.data_options import (
     facts_of,
     read_translations,
 )
-from munjang.cli.options import Chosen, ComputeOption, EncoderChoice, Takes, examples, new_app
+from munjang.cli.options import Chosen, ClassifierOption, ComputeOption, EncoderChoice, Takes, examples, new_app
 from munjang.cli.scores import Delivery, print_nli, print_pairs, print_scores, print_sts
 from munjang.cli.show import print_facts
 from munjang.errors import InputError, UsageError
@@ -137,9 +137,7 @@ def nli(
     file: FileArgument,
     *,
     predictions: Annotated[str | None, typer.Option(help="Labels predicted elsewhere, one per line, in the file's order.")] = None,
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", help="The name or folder of a cross-encoder, or the folder of a pair classifier.")
-    ] = None,
+    model: ClassifierOption = None,
     compute: ComputeOption = DEFAULT_COMPUTE,
     labels: Annotated[
         str | None, typer.Option(metavar="A,B,C", help="The model's labels in order, if its folder does not name them.")
@@ -270,12 +268,12 @@ def mse(
     The mean squared error between the teacher's vector of the first sentence and the student's vectors of the first and of the second
     (its translation). 0 is perfect; negative_mse is −100 times the second, as sentence-transformers writes it.
     """
+    from munjang.cli.load_model import load_other_model
     from munjang.evaluate.mse import evaluate_mse
-    from munjang.models.sentence_encoder import SentenceEncoder
 
     delivery.check()
     data = read_translations(file, other, reading)
-    known, learnt = SentenceEncoder.load(teacher, compute=chosen_model.compute).with_prompt(progress=True), chosen_model.load()
+    known, learnt = load_other_model(teacher, compute=chosen_model.compute).with_prompt(progress=True), chosen_model.load()
     if known.dimension != learnt.dimension:
         raise UsageError(
             f"{known.name} has {known.dimension} dimensions and {learnt.name} {learnt.dimension}, expected the same\n"

@@ -93,10 +93,9 @@ def rerank(
     Reports every metric before and after, and whether the gain is significant.
     The order is by the score of a cross-encoder, or by cosine of a sentence encoder; documents below --depth keep their places.
     """
-    from munjang.cli.load_model import load_for_search, load_scorer
+    from munjang.cli.load_model import load_for_search, load_other_model, load_scorer
     from munjang.data.retrieval import read_run
     from munjang.data.rows import Run
-    from munjang.models.sentence_encoder import SentenceEncoder
 
     if (run is None) == (first is None):
         raise UsageError("a first run is needed: --run FILE (TREC) or --first MODEL, one of them")
@@ -108,7 +107,7 @@ def rerank(
     if run is not None:
         before = read_run(run)
     else:
-        ranker = SentenceEncoder.load(first, compute=compute)  # --pooling is the other model's
+        ranker = load_other_model(first, compute=compute)  # --pooling is the other model's
         queries, documents = ranker.for_queries(progress=True), ranker.for_documents(progress=True)
         before = search_task(documents, task, k=max(depth, *options["cuts"]), query_encoder=queries)
     scorer: Scorer

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from munjang.cli.options import chosen_pooling
+from munjang.cli.options import chosen_device, chosen_engine, chosen_pooling
+from munjang.cli.show import note
 from munjang.errors import UsageError, quote
 from munjang.types import DEFAULT_COMPUTE, Compute, Vectors
 
@@ -70,7 +71,6 @@ def load_scorer(name: str | None, *, compute: Compute = DEFAULT_COMPUTE) -> Prog
     import warnings
 
     from munjang.engine.folder import PAIR_CLASSIFIER_FILE, read_folder
-    from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.pair_classifier import PairClassifier
     from munjang.models.registry import resolve
 
@@ -81,7 +81,21 @@ def load_scorer(name: str | None, *, compute: Compute = DEFAULT_COMPUTE) -> Prog
         warnings.simplefilter("ignore")  # which pooling a plain folder means is asked when it is loaded
         if read_folder(path).kind != "cross":
             return None
-    return ProgressScorer(CrossEncoder.load(name if name is not None else path, compute=compute))
+    return ProgressScorer(load_cross_encoder(name if name is not None else path, compute=compute))
+
+
+def load_cross_encoder(name: str | Path | None = None, *, compute: Compute = DEFAULT_COMPUTE) -> CrossEncoder:
+    """Load a cross-encoder, the default one without a name, where --device and --engine ask for it."""
+    from munjang.models.cross_encoder import CrossEncoder
+
+    return _tell(CrossEncoder.load(name, compute=compute, device=chosen_device(), engine=chosen_engine()))
+
+
+def load_other_model(name: str | Path | None, *, compute: Compute = DEFAULT_COMPUTE, pooling: Pooling | None = None) -> SentenceEncoder:
+    """Load a sentence encoder that --pooling is not meant for, where --device and --engine ask for it."""
+    from munjang.models.sentence_encoder import SentenceEncoder
+
+    return _tell(SentenceEncoder.load(name, compute=compute, pooling=pooling, device=chosen_device(), engine=chosen_engine()))
 
 
 def load_judge(name: str | None, *, compute: Compute = DEFAULT_COMPUTE, positive: str | None = None) -> PromptedEncoder | ProgressScorer:
@@ -101,13 +115,24 @@ def load_model(
 
     Where `compute` is not said, the model computes as it did for vectors with the fingerprint `made`.
     """
-    from munjang.models.sentence_encoder import SentenceEncoder
+    from munjang.library.open_store import COMPUTES
 
     pooling = chosen_pooling() or pooling
-    model = SentenceEncoder.load(name, compute=compute or DEFAULT_COMPUTE, pooling=pooling)
+    model = load_other_model(name, compute=compute or DEFAULT_COMPUTE, pooling=pooling)
     wanted = model.fingerprint if compute is not None or made is None else made.split(" ")[0]
-    if wanted != model.fingerprint and wanted == model.fingerprint_as("int8"):
-        return SentenceEncoder.load(name, compute="int8", pooling=pooling)
+    if wanted != model.fingerprint:
+        then = next((each for each in COMPUTES if each != model.compute and wanted == model.fingerprint_as(each)), None)
+        return model if then is None else load_other_model(name, compute=then, pooling=pooling)
+    return model
+
+
+_Model = TypeVar("_Model", "SentenceEncoder", "CrossEncoder")
+
+
+def _tell(model: _Model) -> _Model:
+    """Say where a model computes unless it is the CPU, as ever."""
+    if model.device != "cpu":
+        note(f"{model.name} computes on {model.device} in {model.compute}")
     return model
 
 

@@ -18,12 +18,14 @@ from typer.core import TyperCommand
 from munjang.errors import UsageError, quote
 from munjang.options import REQUIRED, Declared, Verb, declare, declared_options, help_of
 from munjang.options import ComputeOption as ComputeOption
+from munjang.options import DeviceOption as DeviceOption
 from munjang.options import EncodingOption as EncodingOption
+from munjang.options import EngineOption as EngineOption
 from munjang.options import FormatOption as FormatOption
 from munjang.options import IdColumnOption as IdColumnOption
 from munjang.options import PoolingOption as PoolingOption
 from munjang.options import TextColumnOption as TextColumnOption
-from munjang.types import DEFAULT_COMPUTE, DEFAULT_ENCODING, Compute, Pooling
+from munjang.types import DEFAULT_COMPUTE, DEFAULT_DEVICE, DEFAULT_ENCODING, DEFAULT_ENGINE, Compute, Device, EngineName, Pooling
 from munjang.wording import Language
 
 if TYPE_CHECKING:
@@ -52,6 +54,22 @@ ModelsOption: TypeAlias = Annotated[
     ),
 ]
 ModelArgument: TypeAlias = Annotated[str, typer.Argument(metavar="MODEL", help="A model's name or folder.", autocompletion=_model_names)]
+CrossModelOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--model", "-m", help="A cross-encoder's name or folder; with --late a sentence encoder's.", autocompletion=_model_names),
+]
+ClassifierOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        help="The name or folder of a cross-encoder, or the folder of a pair classifier.",
+        autocompletion=_model_names,
+    ),
+]
+ComparedModelArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="MODEL", help="The first model's name or folder.", autocompletion=_model_names)
+]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 OutputOption: TypeAlias = Annotated[Path | None, typer.Option("--output", "-o", help="Write the result to this file.")]
 LibraryComputeOption: TypeAlias = Annotated[
@@ -174,12 +192,32 @@ def _respell(argument: str, own: set[str]) -> str:
     return f"{now}{equals}{value}"
 
 
-_pooling: ContextVar[Pooling | None] = ContextVar("pooling", default=None)
+@dataclass(frozen=True)
+class ModelSettings:
+    """The options that every command with a model has."""
+
+    pooling: PoolingOption = None
+    device: DeviceOption = DEFAULT_DEVICE
+    engine: EngineOption = DEFAULT_ENGINE
+
+
+_DEFAULTS = ModelSettings()
+_settings: ContextVar[ModelSettings] = ContextVar("settings", default=_DEFAULTS)
 
 
 def chosen_pooling() -> Pooling | None:
     """Return what --pooling says in the command that runs."""
-    return _pooling.get()
+    return _settings.get().pooling
+
+
+def chosen_device() -> Device:
+    """Return what --device says in the command that runs."""
+    return _settings.get().device
+
+
+def chosen_engine() -> EngineName:
+    """Return what --engine says in the command that runs."""
+    return _settings.get().engine
 
 
 class Takes:
@@ -203,6 +241,8 @@ class Takes:
         self.options = {name: options[name] for name in (only or options) if name not in without}
 
 
+_MODELS = (ModelOption, ModelsOption, ModelArgument, CrossModelOption, ComparedModelArgument)
+
 Chosen: TypeAlias = dict[str, Any]
 """The values of a verb's options by name."""
 
@@ -210,7 +250,8 @@ Chosen: TypeAlias = dict[str, Any]
 class HouseTyper(typer.Typer):
     """Commands in the house style: verbs' options are taken from their declarations, groups of options from dataclasses.
 
-    A command that has ModelOption or ModelArgument has --pooling too; `chosen_pooling` reads it.
+    A command that has one of the options or arguments for a model has those of ModelSettings too; `chosen_pooling` and others read them. A
+    cross-encoder pools nothing, and two models that are compared have their own pooling.
     """
 
     def command(self, *names: Any, **settings: Any) -> Callable[[Function], Function]:
@@ -219,7 +260,7 @@ class HouseTyper(typer.Typer):
 
         def decorate(function: Function) -> Function:
             whole = _expand(function)
-            register(_with_pooling(whole) if _takes_model(whole) else whole)
+            register(_with_model_settings(whole))
             return function
 
         return decorate
@@ -321,29 +362,26 @@ def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _takes_model(function: Callable[..., Any]) -> bool:
-    taken = inspect.signature(function, eval_str=True).parameters
-    return "model" in taken and taken["model"].annotation in (ModelOption, ModelsOption, ModelArgument) and "pooling" not in taken
-
-
-def _with_pooling(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the command with one option more, which stands behind --model."""
+def _with_model_settings(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command with the options of ModelSettings behind that for its model; a command without a model as it is."""
+    signature = inspect.signature(function, eval_str=True)
+    at = next((place for place, each in enumerate(signature.parameters.values(), 1) if each.annotation in _MODELS), 0)
+    if not at:
+        return function
+    is_pooled = list(signature.parameters.values())[at - 1].annotation in (ModelOption, ModelsOption, ModelArgument)
+    own = {*signature.parameters, *(() if is_pooled else ("pooling",))}
+    added = [each for each in _group_parameters(ModelSettings) if each.name not in own]
 
     @functools.wraps(function)
-    def call(*, pooling: Pooling | None = None, **given: Any) -> Any:
-        before = _pooling.set(pooling)
+    def call(**given: Any) -> Any:
+        before = _settings.set(ModelSettings(**{each.name: given.pop(each.name) for each in added}))
         try:
             return function(**given)
         finally:
-            _pooling.reset(before)
+            _settings.reset(before)
 
-    signature = inspect.signature(function, eval_str=True)
-    declared = declare("pooling", PoolingOption, None)
-    assert declared is not None  # what its alias is for
-    added = _verb_parameter(declared)
     taken = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in signature.parameters.values()]
-    at = 1 + next(place for place, each in enumerate(taken) if each.name == "model")
-    call.__signature__ = signature.replace(parameters=[*taken[:at], added, *taken[at:]])  # type: ignore[attr-defined]
+    call.__signature__ = signature.replace(parameters=[*taken[:at], *added, *taken[at:]])  # type: ignore[attr-defined]
     return call
 
 

@@ -13,6 +13,7 @@ from munjang.cli.options import (
     Chosen,
     Columns,
     ComputeOption,
+    CrossModelOption,
     JsonOption,
     OutputOption,
     Takes,
@@ -45,9 +46,7 @@ def rerank(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="The query.")],
     file: TextsArgument,
     *,
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", help="A cross-encoder's name or folder; with --late a sentence encoder's.")
-    ] = None,
+    model: CrossModelOption = None,
     late: Annotated[
         bool, typer.Option("--late", help="Compare the query's tokens with those of each text (MaxSim); faster than a cross-encoder.")
     ] = False,
@@ -64,6 +63,7 @@ def rerank(
     -o writes .csv, .tsv or .jsonl.
     """
     from munjang.cli.collection import read_collection
+    from munjang.cli.load_model import load_cross_encoder
 
     check_rows_output(output)
     read = read_collection(file, columns)
@@ -72,7 +72,7 @@ def rerank(
         rows = _rank_late(query, records, model, compute)[: options["k"]] if options["budget_seconds"] is None else _refuse_budget()
         _deliver(rows, output, as_json=as_json)
         return
-    scorer = CrossEncoder.load(model, compute=compute)
+    scorer = load_cross_encoder(model, compute=compute)
     ranking = scorer.rank(query, read.texts, progress=True, **options)
     if ranking.scored < len(records):
         budget = options["budget_seconds"] or 0

@@ -114,9 +114,9 @@ def _flat(query: str | None, rank: int, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _scorer(name: str | None) -> Scorer:
-    from munjang.models.cross_encoder import CrossEncoder
+    from munjang.cli.load_model import load_cross_encoder
 
-    return CrossEncoder.load(name)
+    return load_cross_encoder(name)
 
 
 def _row(hit: Hit, query: str | None, library: Library, *, has_scorer: bool) -> dict[str, Any]:

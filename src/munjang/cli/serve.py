@@ -209,13 +209,13 @@ def _pair_classifiers(names: list[str], compute: Compute) -> list[PairClassifier
 
 def _rerankers(names: list[str], compute: Compute) -> list[CrossEncoder]:
     """Load the cross-encoders that are named, or the default one where there is one."""
-    from munjang.models.cross_encoder import CrossEncoder
+    from munjang.cli.load_model import load_cross_encoder
     from munjang.models.registry import resolve_reranker
 
     if names:
-        return [CrossEncoder.load(resolve_reranker(name).path, compute=compute) for name in names]
+        return [load_cross_encoder(resolve_reranker(name).path, compute=compute) for name in names]
     try:
         found = resolve_reranker(None)
     except (FolderError, InputError):
         return []
-    return [CrossEncoder.load(found.path, compute=compute)]
+    return [load_cross_encoder(found.path, compute=compute)]

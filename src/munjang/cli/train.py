@@ -10,6 +10,7 @@ import typer
 from munjang.cli.options import JsonOption, LanguageOption, PoolingOption, examples, new_app, report_language
 from munjang.cli.show import emit, print_facts
 from munjang.errors import UsageError, quote
+from munjang.types import Device
 
 app = new_app()
 
@@ -27,6 +28,7 @@ def train(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The output folder; overrides the recipe.")] = None,
     model: Annotated[str | None, typer.Option("--model", "-m", help="The model to start from; overrides the recipe.")] = None,
     pooling: PoolingOption = None,
+    device: Annotated[Device | None, typer.Option("--device", help="Where to train; overrides the recipe.")] = None,
     change: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change one value of the recipe.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume an interrupted training.")] = False,
     language: LanguageOption = None,
@@ -54,6 +56,8 @@ def train(
         overrides["model.scratch"] = None
     if pooling is not None:
         overrides["model.pooling"] = pooling
+    if device is not None:
+        overrides["device"] = device
     made = read_recipe(recipe, overrides=overrides)
     with Live() as live:
         result = run(made, resume=resume, progress=live, language=report_language(language))

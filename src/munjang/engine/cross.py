@@ -13,19 +13,20 @@ from typing import Any, Literal
 import numpy as np
 
 from munjang.engine.backbone import Backbone, read_backbone
+from munjang.engine.devices import CPU, Placement
 from munjang.engine.encoder_graph import write_encoder
 from munjang.engine.folder import SETTINGS_FILE, ModelFolder, fingerprint
 from munjang.engine.head_graph import write_pooling
 from munjang.engine.jsonfile import read_object
-from munjang.engine.layout import PACKED_INPUTS, Feed, PackedLayout, pack
-from munjang.engine.linear import FloatWriter, Int8Writer, LinearWriter
+from munjang.engine.layout import Feed
 from munjang.engine.modules import HIDDEN_ACTIVATIONS, TORCH_ACTIVATIONS, Activation, TransformerModule
 from munjang.engine.norm_graph import write_activation
-from munjang.engine.onnxgraph import INT64, GraphBuilder
-from munjang.engine.session import CachedGraph, Session, finish_graph, load_graph, make_cache_key, store_graph
+from munjang.engine.onnxgraph import GraphBuilder
+from munjang.engine.placed_graph import list_inputs, make_feed, make_layout, make_writer, read_types
+from munjang.engine.session import CachedGraph, Session, check_run, finish_graph, load_graph, make_cache_key, store_graph
 from munjang.engine.weights import Weights, find_weights
 from munjang.errors import FolderError, quote
-from munjang.types import Compute, Vectors
+from munjang.types import Vectors
 
 
 @dataclass(frozen=True)
@@ -98,13 +99,13 @@ def read_cross_head(folder: ModelFolder) -> CrossHead:
     name = str(architectures[0]) if isinstance(architectures, list) and architectures else ""
     if name not in HEADS:
         raise FolderError(f"{folder.path}: architecture {quote(name)} is not a cross-encoder that runs here; known are {', '.join(HEADS)}")
-    labels = _read_labels(folder, base.config)
+    labels = read_labels(folder, base.config)
     names = HEADS[name]
     return CrossHead(
         names=replace(names, activation=_read_inner_activation(base, names)),
         labels=labels,
-        activation=_read_activation(folder, base.config, len(labels)),
-        share=_read_rerank_share(folder, base.config),
+        activation=read_activation(folder, base.config, len(labels)),
+        share=read_rerank_share(folder, base.config),
         pooling=_read_pooling(base, names),
         dense_bias=not names.bias_key or bool(base.config.get(names.bias_key)),
     )
@@ -128,7 +129,8 @@ def _read_pooling(base: TransformerModule, names: HeadNames) -> Literal["cls", "
     return "cls"
 
 
-def _read_labels(folder: ModelFolder, config: dict[str, Any]) -> tuple[str, ...]:
+def read_labels(folder: ModelFolder, config: dict[str, Any]) -> tuple[str, ...]:
+    """Return the labels' names, which config.json lists or counts."""
     named = config.get("id2label")
     if isinstance(named, dict) and named:
         try:
@@ -142,7 +144,8 @@ def _read_labels(folder: ModelFolder, config: dict[str, Any]) -> tuple[str, ...]
     return tuple(f"LABEL_{number}" for number in range(count))
 
 
-def _read_activation(folder: ModelFolder, config: dict[str, Any], labels: int) -> Activation:
+def read_activation(folder: ModelFolder, config: dict[str, Any], labels: int) -> Activation:
+    """Return what turns a logit into a score."""
     settings = read_object(folder.path / SETTINGS_FILE) if (folder.path / SETTINGS_FILE).is_file() else {}
     inner = config.get("sentence_transformers")
     name = settings.get("activation_fn") or (inner.get("activation_fn") if isinstance(inner, dict) else None)
@@ -154,7 +157,8 @@ def _read_activation(folder: ModelFolder, config: dict[str, Any], labels: int) -
     return TORCH_ACTIVATIONS[name]
 
 
-def _read_rerank_share(folder: ModelFolder, config: dict[str, Any]) -> float:
+def read_rerank_share(folder: ModelFolder, config: dict[str, Any]) -> float:
+    """Return the weight that the folder asks for in re-ranking."""
     own = config.get(OWN_SETTINGS)
     share = own.get("rerank_share", 1.0) if isinstance(own, dict) else 1.0
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
@@ -165,20 +169,20 @@ def _read_rerank_share(folder: ModelFolder, config: dict[str, Any]) -> float:
 PairIds = tuple[Sequence[int], Sequence[int]]
 """The ids of a pair and their segment numbers."""
 
-TYPES_INPUT = ("types", INT64, ["T"])
-
 
 class CrossEngine:
     """Turns pairs of token ids into logits; safe from many threads."""
 
-    def __init__(self, folder: ModelFolder, *, compute: Compute = "float32", threads: int | None = None) -> None:
-        self.head = read_cross_head(folder)
-        graph = _load_graph(folder, self.head) if compute == "int8" else _write_graph(folder, self.head, compute)
+    def __init__(self, folder: ModelFolder, *, placement: Placement = CPU, threads: int | None = None) -> None:
+        self.head, self.placement = read_cross_head(folder), placement
+        load = _load_graph if placement.compute == "int8" else _write_graph
+        graph = load(folder, self.head, placement)
         self.first_position = graph.facts["first_position"]
         self.max_tokens: int = graph.facts["max_tokens"]
         self.vocabulary_size = graph.facts["vocabulary_size"]
         self._has_types = bool(graph.facts["has_types"])
-        self._session = Session(graph.model, graph.weights, threads=threads)
+        self._session = Session(graph.model, graph.weights, threads=threads, placement=placement)
+        check_run(lambda: self.logits([([0, 0], [0, 0]), ([0], [0])]), placement)
 
     def logits_of_batches(self, batches: Sequence[Sequence[PairIds]]) -> Iterator[Vectors]:
         """Yield the logits of each batch in order, computed on all threads."""
@@ -189,23 +193,21 @@ class CrossEngine:
         return self._session.run(self._feed(pairs), ["logits"])[0]
 
     def _feed(self, pairs: Sequence[PairIds]) -> Feed:
-        feed = pack([ids for ids, _ in pairs], first_position=self.first_position)
-        if self._has_types:
-            feed["types"] = np.concatenate([np.asarray(types, np.int64) for _, types in pairs])
-        return feed
+        types = [types for _, types in pairs] if self._has_types else None
+        return make_feed(self.placement, [ids for ids, _ in pairs], first_position=self.first_position, types=types)
 
 
-def _load_graph(folder: ModelFolder, head: CrossHead) -> CachedGraph:
+def _load_graph(folder: ModelFolder, head: CrossHead, placement: Placement) -> CachedGraph:
     """Take the quantised graph from the cache, or write it and keep it."""
     key = make_cache_key(fingerprint(folder), "int8", "cross")
     graph = load_graph(key)
     if graph is None:
-        graph = _write_graph(folder, head, "int8")
+        graph = _write_graph(folder, head, placement)
         store_graph(key, graph)
     return graph
 
 
-def _write_graph(folder: ModelFolder, head: CrossHead, compute: Compute) -> CachedGraph:
+def _write_graph(folder: ModelFolder, head: CrossHead, placement: Placement) -> CachedGraph:
     """Write the graph from token ids to logits."""
     base = folder.base
     assert isinstance(base, TransformerModule)  # what read_cross_head checked
@@ -213,12 +215,12 @@ def _write_graph(folder: ModelFolder, head: CrossHead, compute: Compute) -> Cach
     backbone = read_backbone(base, weights)
     has_types = backbone.types_E is not None and backbone.types_E.shape[0] > 1
     pen = GraphBuilder()
-    writer: LinearWriter = FloatWriter(pen) if compute == "float32" else Int8Writer(pen)
-    layout, first_only = PackedLayout(pen), head.pooling == "cls"
-    out = write_encoder(pen, backbone, layout, writer, first_only=first_only, types="types" if has_types else None)
+    layout, first_only = make_layout(pen, placement, first_position=backbone.first_position), head.pooling == "cls"
+    types = read_types(pen, placement) if has_types else None
+    out = write_encoder(pen, backbone, layout, make_writer(pen, placement.compute), first_only=first_only, types=types)
     pooled = out.hidden if first_only else write_pooling(pen, out.hidden, layout, "mean")
     _write_head(pen, pooled, head, weights, backbone, folder)
-    inputs = [*PACKED_INPUTS, TYPES_INPUT] if has_types else list(PACKED_INPUTS)
+    inputs = list_inputs(placement, types=has_types)
     facts = {
         "first_position": backbone.first_position,
         "max_tokens": backbone.max_tokens,

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from munjang.engine.devices import CPU, Placement
 from munjang.engine.folder import ModelFolder
 from munjang.engine.head_graph import compute_head_width, write_head, write_normalize
 from munjang.engine.modules import StaticModule
@@ -15,7 +16,7 @@ from munjang.engine.session import Session, open_session
 from munjang.engine.transformer import TransformerEngine
 from munjang.engine.weights import find_weights
 from munjang.errors import FolderError
-from munjang.types import Compute, Ints, Vectors
+from munjang.types import Ints, Vectors
 
 
 class StaticEngine:
@@ -25,6 +26,7 @@ class StaticEngine:
     layers = 0
     heads = 0
     max_tokens: int | None = None
+    placement = CPU
 
     def __init__(self, folder: ModelFolder, *, threads: int | None = None) -> None:
         module = folder.base
@@ -107,6 +109,8 @@ class Engine(Protocol):
     vocabulary_size: int
     max_tokens: int | None
     first_position: int
+    placement: Placement
+    """Where it computes, and how large its batches are."""
 
     def vectors(self, ids: Sequence[Sequence[int]], *, hidden_prefix: int = 0) -> Vectors:
         """Return one vector per text, in one run."""
@@ -129,8 +133,8 @@ class Engine(Protocol):
         ...
 
 
-def open_engine(folder: ModelFolder, *, compute: Compute = "float32", threads: int | None = None) -> Engine:
-    """Start the engine that fits the folder; a static one has nothing to gain from int8."""
+def open_engine(folder: ModelFolder, *, placement: Placement = CPU, threads: int | None = None) -> Engine:
+    """Start the engine that fits the folder; a static one is a table, which runs on the CPU in float32 wherever it is asked to."""
     if isinstance(folder.base, StaticModule):
         return StaticEngine(folder, threads=threads)
-    return TransformerEngine(folder, compute=compute, threads=threads)
+    return TransformerEngine(folder, placement=placement, threads=threads)

@@ -1,7 +1,8 @@
-"""A graph and its weights → something that runs, on as many threads as there are cores.
+"""A graph and its weights → something that runs, on as many threads as there are cores, or on another device (`devices`).
 
-One onnxruntime session with one thread of its own is shared by a pool of Python threads: for batches of this size that is faster than one
-run on all cores, and onnxruntime releases the GIL. Weights are handed over from memory, so the graph itself is a few kilobytes.
+On the CPU, one onnxruntime session with one thread of its own is shared by a pool of Python threads: for batches of this size that is
+faster than one run on all cores, and onnxruntime releases the GIL. Weights are handed over from memory, so the graph itself is a few
+kilobytes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 import json
 import mmap
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,9 +23,10 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from munjang.atomic import atomic_file
+from munjang.engine.devices import CPU, CPU_PROVIDER, Placement
 from munjang.engine.layout import Feed
 from munjang.engine.onnxgraph import GraphBuilder, Input
-from munjang.errors import NoSpace
+from munjang.errors import DeviceError, NoSpace, quote
 from munjang.limits import LIMITS, usable_cores
 
 WRITER = "1"
@@ -103,21 +105,28 @@ ERRORS_ONLY = 3
 """onnxruntime's log level; its warnings speak of graph rewriting and are of no use to users."""
 
 
+FATAL_ONLY = 4
+"""For other devices than the CPU: what goes wrong there becomes a DeviceError, and need not be said twice."""
+
+
 class Session:
     """Runs one graph; safe from many threads at once."""
 
-    def __init__(self, model: bytes, weights: Mapping[str, np.ndarray[Any, Any]], *, threads: int | None = None) -> None:
+    def __init__(
+        self, model: bytes, weights: Mapping[str, np.ndarray[Any, Any]], *, threads: int | None = None, placement: Placement = CPU
+    ) -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         options.enable_mem_pattern = False  # shapes change from run to run; remembered patterns would only grow
-        options.log_severity_level = ERRORS_ONLY
+        options.log_severity_level = ERRORS_ONLY if placement.provider == CPU_PROVIDER else FATAL_ONLY
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         kept = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in weights.values()]
         if kept:
             options.add_external_initializers(list(weights), kept)
-        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        self.threads = threads or usable_cores()
+        cores = threads or usable_cores()
+        self._session = _start(model, options, placement, cores)
+        self.threads = min(placement.at_once or cores, cores)
         self._pool: ThreadPoolExecutor | None = None
         self._pool_owner = 0
 
@@ -145,6 +154,34 @@ class Session:
         if self._pool is None or self._pool_owner != os.getpid():  # threads do not survive a fork
             self._pool, self._pool_owner = ThreadPoolExecutor(self.threads, thread_name_prefix="munjang"), os.getpid()
         return self._pool
+
+
+def _start(model: bytes, options: Any, placement: Placement, cores: int) -> Any:
+    """Start onnxruntime where it is to run; another device than the CPU must really be used, or it is a DeviceError."""
+    if placement.provider == CPU_PROVIDER:
+        return onnxruntime.InferenceSession(model, options, providers=[CPU_PROVIDER])
+    chosen = {name: value.format(cores=cores) for name, value in placement.options.items()}
+    try:  # what the device cannot do runs on the CPU; onnxruntime's own falling back is off, since it would print and go on
+        started = onnxruntime.InferenceSession(model, options, providers=[(placement.provider, chosen), CPU_PROVIDER], enable_fallback=0)
+    except Exception as error:  # whatever a driver raises
+        raise DeviceError(f"{placement.provider} does not start: {quote(_first_line(error), 200)}") from error
+    if placement.provider not in started.get_providers():
+        raise DeviceError(f"{placement.provider} is installed and does not start; its driver or its libraries are missing")
+    return started
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def check_run(run: Callable[[], object], placement: Placement) -> None:
+    """Compute something small on a device that has just started; one that cannot is a DeviceError. The CPU always can."""
+    if placement.provider == CPU_PROVIDER:
+        return
+    try:
+        run()
+    except Exception as error:  # whatever a driver raises
+        raise DeviceError(f"{placement.provider} starts but does not compute: {quote(_first_line(error), 200)}") from error
 
 
 def finish_graph(pen: GraphBuilder, inputs: Iterable[Input], outputs: Iterable[tuple[str, list[Any]]]) -> CachedGraph:

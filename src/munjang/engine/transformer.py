@@ -10,34 +10,37 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from munjang.engine.backbone import Backbone, read_backbone
+from munjang.engine.devices import CPU, Placement
 from munjang.engine.encoder_graph import write_encoder
 from munjang.engine.folder import ModelFolder, fingerprint
 from munjang.engine.head_graph import compute_head_width, reads_first_only, write_head
 from munjang.engine.layout import PACKED_INPUTS, Feed, PackedLayout, pack
-from munjang.engine.linear import FloatWriter, Int8Writer, LinearWriter
+from munjang.engine.linear import FloatWriter
 from munjang.engine.modules import TransformerModule
 from munjang.engine.onnxgraph import GraphBuilder
-from munjang.engine.session import CachedGraph, Session, finish_graph, load_graph, make_cache_key, open_session, store_graph
+from munjang.engine.placed_graph import list_inputs, make_feed, make_layout, make_writer
+from munjang.engine.session import CachedGraph, Session, check_run, finish_graph, load_graph, make_cache_key, open_session, store_graph
 from munjang.errors import FolderError
-from munjang.types import Compute, Vectors
+from munjang.types import Vectors
 
 
 class TransformerEngine:
     """Turns token ids into vectors; safe from many threads."""
 
-    def __init__(self, folder: ModelFolder, *, compute: Compute = "float32", threads: int | None = None) -> None:
-        graph = _load_graph(folder) if compute == "int8" else _write_graph(folder, compute)
+    def __init__(self, folder: ModelFolder, *, placement: Placement = CPU, threads: int | None = None) -> None:
+        graph = _load_graph(folder, placement) if placement.compute == "int8" else _write_graph(folder, placement)
         facts = graph.facts
         self.first_position = facts["first_position"]
         self.max_tokens: int | None = facts["max_tokens"]
         self.layers, self.heads = facts["layers"], facts["heads"]
         self.hidden_size, self.dimension = facts["hidden_size"], facts["dimension"]
         self.vocabulary_size = facts["vocabulary_size"]
+        self.placement = placement
         self._folder, self._threads = folder, threads
-        self._session = Session(graph.model, graph.weights, threads=threads)
-        self._compute = compute
+        self._session = Session(graph.model, graph.weights, threads=threads, placement=placement)
         self._token_session: Session | None = None
         self._layer_session: Session | None = None
+        check_run(lambda: self.vectors([[0, 0], [0]]), placement)
 
     def vectors(self, ids: Sequence[Sequence[int]], *, hidden_prefix: int = 0) -> Vectors:
         """Return one vector per text, in one run."""
@@ -50,12 +53,12 @@ class TransformerEngine:
 
     def vectors_and_tokens(self, ids: Sequence[Sequence[int]], *, hidden_prefix: int = 0) -> tuple[Vectors, Vectors]:
         """Return one vector per text and one row per token, text behind text, in one run."""
-        vectors_BD, tokens_TW = self._session_with_tokens().run(self._feed(ids, hidden_prefix), ["vectors", "tokens"])
+        vectors_BD, tokens_TW = self._session_with_tokens().run(self._token_feed(ids, hidden_prefix), ["vectors", "tokens"])
         return vectors_BD, tokens_TW
 
     def tokens_of_batches(self, batches: Sequence[Sequence[Sequence[int]]], *, hidden_prefix: int = 0) -> Iterator[tuple[Vectors, Vectors]]:
         """Yield the vectors and the token rows of each batch in order, computed on all threads."""
-        feeds = (self._feed(ids, hidden_prefix) for ids in batches)
+        feeds = (self._token_feed(ids, hidden_prefix) for ids in batches)
         return ((arrays[0], arrays[1]) for arrays in self._session_with_tokens().run_many(feeds, ["vectors", "tokens"]))
 
     def layer_outputs(self, ids: Sequence[int]) -> list[Vectors]:
@@ -63,44 +66,48 @@ class TransformerEngine:
         if self._layer_session is None:
             self._layer_session = _open_layer_session(self._folder, self._threads)
         names = [f"layer_{number}" for number in range(self.layers + 1)]
-        return self._layer_session.run(self._feed([ids], 0), names)
+        return self._layer_session.run(pack([ids], first_position=self.first_position), names)
 
     def _session_with_tokens(self) -> Session:
-        """Return the session that has all token rows: the usual one, unless that computes first tokens only."""
-        if not reads_first_only(self._folder.modules):
+        """Return the session that has all token rows: the usual one, unless that computes first tokens only or pads its texts."""
+        if not reads_first_only(self._folder.modules) and self.placement.layout == "packed":
             return self._session
         if self._token_session is None:
-            graph = _write_graph(self._folder, self._compute, every_token=True)
-            self._token_session = Session(graph.model, graph.weights, threads=self._threads)
+            placement = self.placement if self.placement.layout == "packed" else CPU
+            graph = _write_graph(self._folder, placement, every_token=True)
+            self._token_session = Session(graph.model, graph.weights, threads=self._threads, placement=placement)
         return self._token_session
 
-    def _feed(self, ids: Sequence[Sequence[int]], hidden_prefix: int) -> Feed:
+    def _token_feed(self, ids: Sequence[Sequence[int]], hidden_prefix: int) -> Feed:
         return pack(ids, first_position=self.first_position, hidden_prefix=hidden_prefix)
 
+    def _feed(self, ids: Sequence[Sequence[int]], hidden_prefix: int) -> Feed:
+        return make_feed(self.placement, ids, first_position=self.first_position, hidden_prefix=hidden_prefix)
 
-def _load_graph(folder: ModelFolder) -> CachedGraph:
+
+def _load_graph(folder: ModelFolder, placement: Placement) -> CachedGraph:
     """Take the quantised graph from the cache, or write it and keep it."""
     key = make_cache_key(fingerprint(folder), "int8, tokens", *map(str, folder.modules[1:]))
     graph = load_graph(key)
     if graph is None:
-        graph = _write_graph(folder, "int8")
+        graph = _write_graph(folder, placement)
         store_graph(key, graph)
     return graph
 
 
-def _write_graph(folder: ModelFolder, compute: Compute, *, every_token: bool = False) -> CachedGraph:
+def _write_graph(folder: ModelFolder, placement: Placement, *, every_token: bool = False) -> CachedGraph:
     """Write the graph from token ids to the final vector and to token rows; with `every_token` also where only first tokens are pooled."""
     backbone = _read_backbone(folder)
     pen = GraphBuilder()
-    layout = PackedLayout(pen)
-    writer: LinearWriter = FloatWriter(pen) if compute == "float32" else Int8Writer(pen)
-    pools_first = reads_first_only(folder.modules)
+    layout = make_layout(pen, placement, first_position=backbone.first_position)
+    writer = make_writer(pen, placement.compute)
+    pools_first, has_rows = reads_first_only(folder.modules), placement.layout == "packed"
     first_only = pools_first and not every_token
     out = write_encoder(pen, backbone, layout, writer, first_only=first_only)
     pooled_from = pen.add("Gather", [out.hidden, layout.first_rows()]) if pools_first and every_token else out.hidden
     vectors = write_head(pen, pooled_from, layout, folder.modules[1:], backbone.dimension)
     pen.name_output(vectors, "vectors")
-    if not first_only:
+    if not first_only and has_rows:
         pen.name_output(out.hidden, "tokens")
     facts = {
         "first_position": backbone.first_position,
@@ -112,9 +119,9 @@ def _write_graph(folder: ModelFolder, compute: Compute, *, every_token: bool = F
         "vocabulary_size": int(backbone.words_VE.shape[0]),
     }
     outputs: list[tuple[str, list[str | int]]] = [("vectors", ["B", facts["dimension"]])]
-    if not first_only:
+    if not first_only and has_rows:
         outputs.append(("tokens", ["T", backbone.dimension]))
-    return replace(finish_graph(pen, PACKED_INPUTS, outputs), facts=facts)
+    return replace(finish_graph(pen, list_inputs(placement), outputs), facts=facts)
 
 
 def _open_layer_session(folder: ModelFolder, threads: int | None) -> Session:

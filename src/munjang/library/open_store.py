@@ -16,7 +16,7 @@ from munjang.types import Compute, Encoder, RoleEncoder
 ADDRESSES = ("postgresql://", "postgres://")
 """How the name of a library on a server begins."""
 
-COMPUTES: tuple[Compute, ...] = get_args(Compute)
+COMPUTES: tuple[Compute, ...] = tuple(each for each in get_args(Compute) if each != "auto")
 """What an encoder's `compute` may be."""
 
 LEAST_CHARACTERS, MOST_CHARACTERS = 200, 4_000

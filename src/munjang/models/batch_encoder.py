@@ -21,7 +21,7 @@ from munjang.models.long_text import fit_texts
 from munjang.models.progress import Advance
 from munjang.text.batching import plan_batches
 from munjang.text.tokenizer import Tokenizer
-from munjang.types import Compute, LongText, Precision, SkippedTokens, Vectors
+from munjang.types import LongText, Precision, SkippedTokens, Vectors
 from munjang.vectors.quantize import quantize
 from munjang.vectors.similarity import normalize as unit
 from munjang.wording import brief_repr
@@ -109,12 +109,6 @@ def average_windows(vectors: Vectors, ids: list[list[int]], owner: list[int], te
     np.add.at(weight, owner, weights)
     mean: Vectors = total / weight[:, None]
     return unit(mean) if normalized else mean
-
-
-def check_compute(compute: Compute) -> None:
-    """Refuse a kind of arithmetic that the engine does not have."""
-    if compute not in ("float32", "int8"):
-        raise UsageError(f"compute={compute!r} is unknown; expected 'float32' or 'int8'")
 
 
 def check_vocabulary(folder: ModelFolder, tokenizer: Tokenizer, vocabulary_size: int) -> None:
@@ -254,7 +248,8 @@ class BlockEncoder:
     def _vectors(self, ids: list[list[int]], options: EncodeOptions, advance: Advance, *, share: float) -> Vectors:
         """Return one row per piece; `share` is how many of the caller's texts a piece stands for."""
         vectors = np.zeros((len(ids), self.engine.dimension), np.float32)
-        batches = plan_batches([len(one) for one in ids])
+        place = self.engine.placement
+        batches = plan_batches([len(one) for one in ids], budget=place.batch_tokens, efficient=place.efficient_tokens)
         if not self.is_static:
             batches = [kept for batch in batches if (kept := [number for number in batch if ids[number]])]
         groups = [[ids[number] for number in batch] for batch in batches]

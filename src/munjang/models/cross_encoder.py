@@ -22,18 +22,19 @@ from munjang.engine.folder import ModelFolder, fingerprint, read_folder
 from munjang.engine.modules import TransformerModule
 from munjang.errors import UsageError
 from munjang.limits import LIMITS
-from munjang.models.batch_encoder import check_compute, check_vocabulary
+from munjang.models.batch_encoder import check_vocabulary
 from munjang.models.long_text import TruncationWarning
+from munjang.models.open_engine import check_engine, open_cross_engine
 from munjang.models.pair_scores import LabelScorer, PairScores, ScoreKind, activate_logits, choose_activation, make_label_scorer
 from munjang.models.progress import Advance, progress_bar
 from munjang.models.registry import resolve_reranker
 from munjang.models.save import save_cross_folder
-from munjang.options import ComputeOption, Option
+from munjang.options import ComputeOption, DeviceOption, EngineOption, Option
 from munjang.other_names import LOAD, PREDICT, RANK, explain_other_names
 from munjang.text.batching import plan_batches
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
 from munjang.text.validate_texts import validate_pairs, validate_text, validate_texts
-from munjang.types import DEFAULT_COMPUTE, Compute, Vectors
+from munjang.types import DEFAULT_COMPUTE, DEFAULT_DEVICE, DEFAULT_ENGINE, Compute, Device, Vectors
 from munjang.wording import brief_repr, count, name_facts, plural, quote_place
 
 FEWEST_DOCUMENT_TOKENS = 8
@@ -80,7 +81,8 @@ class CrossEncoder:
         self.max_length = max_length
 
     def __repr__(self) -> str:
-        facts = [count(len(self.labels), "label"), self.compute, f"at most {count(self.max_length, 'token')}"]
+        where = [] if self.device == "cpu" else [f"on {self.device}"]
+        facts = [count(len(self.labels), "label"), self.compute, *where, f"at most {count(self.max_length, 'token')}"]
         return name_facts("CrossEncoder", [quote_place(self.name), *facts])
 
     @classmethod
@@ -92,23 +94,30 @@ class CrossEncoder:
         compute: ComputeOption = DEFAULT_COMPUTE,
         threads: int | None = None,
         max_length: int | None = None,
+        device: DeviceOption = DEFAULT_DEVICE,
+        engine: EngineOption = DEFAULT_ENGINE,
     ) -> CrossEncoder:
-        """Load a cross-encoder by name or path; without one, the default re-ranker."""
-        check_compute(compute)
+        """Load a cross-encoder by name or path; without one, the default re-ranker. `device` and `engine` as in SentenceEncoder.load."""
+        check_engine(engine, device, compute)
         found = resolve_reranker(name)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a plain encoder folder is refused below, so its pooling need not be assumed aloud
             folder = read_folder(found.path)
-        engine = CrossEngine(folder, compute=compute, threads=threads)
+        started = open_cross_engine(folder, engine=engine, device=device, compute=compute, threads=threads)
         base = folder.base
         assert isinstance(base, TransformerModule)  # what the engine checked
         tokenizer = load_tokenizer(base.folder)
-        check_vocabulary(folder, tokenizer, engine.vocabulary_size)
-        limits = (folder.max_length, tokenizer.max_length, engine.max_tokens, max_length)
+        check_vocabulary(folder, tokenizer, started.vocabulary_size)
+        limits = (folder.max_length, tokenizer.max_length, started.max_tokens, max_length)
         limit = min(limit for limit in limits if limit is not None)
         if limit < tokenizer.pair_special_count + FEWEST_DOCUMENT_TOKENS:
             raise UsageError(f"a limit of {limit} tokens leaves no room for two texts")
-        return cls(folder, tokenizer, engine, name=found.name, compute=compute, max_length=limit)
+        return cls(folder, tokenizer, started, name=found.name, compute=started.placement.compute, max_length=limit)
+
+    @property
+    def device(self) -> Device:
+        """Where the model computes; never "auto"."""
+        return self.engine.placement.device
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -212,7 +221,8 @@ class CrossEncoder:
         return [self.tokenizer.wrap_pair(first, second) for first, second in fitted], too_long
 
     def _fill(self, logits: Vectors, ids: list[PairIds], advance: Advance) -> None:
-        batches = plan_batches([len(one) for one, _ in ids])
+        place = self.engine.placement
+        batches = plan_batches([len(one) for one, _ in ids], budget=place.batch_tokens, efficient=place.efficient_tokens)
         for batch, rows in zip(batches, self.engine.logits_of_batches([[ids[n] for n in batch] for batch in batches]), strict=True):
             logits[batch] = rows
             advance(len(batch))

@@ -55,6 +55,8 @@ def export_onnx(model: SentenceEncoder, target: str | Path, *, compute: ComputeO
     base = model.folder.base
     if not isinstance(base, TransformerModule):
         raise UsageError(f"{model.name}: a static model has no graph to export; it is a table of vectors")
+    if compute not in FILES:
+        raise UsageError(f"compute={compute!r}: a graph is exported in {' or '.join(FILES)}")
     target = Path(target)
     graph = _write_graph(model, base, compute)
     if len(graph) > LARGEST_FILE:
@@ -93,8 +95,8 @@ def _compare(model: SentenceEncoder, graph: bytes, compute: Compute) -> tuple[fl
     texts = [sample.text for sample in load_samples()[:: max(len(load_samples()) // PROBES, 1)]]
     same = (
         model
-        if model.compute == compute
-        else SentenceEncoder.load(model.folder.path, compute=compute, pooling=model.pooling, max_length=model.max_length)
+        if model.compute == compute and model.device == "cpu"
+        else SentenceEncoder.load(model.folder.path, compute=compute, pooling=model.pooling, max_length=model.max_length, device="cpu")
     )
     ours = same.engine.vectors([ids[: model.max_length] for ids in model.tokenizer.encode(texts)])
     theirs = _run(graph, [ids[: model.max_length] for ids in model.tokenizer.encode(texts)], pad=model.tokenizer.pad_id)

@@ -4,7 +4,8 @@ It joins what other files do: the tokenizer and the engine in blocks of texts (`
 and written elsewhere; search, training and servers are functions over this object. One encoder may be used from many threads.
 
 A text's vector does not depend on what it is encoded with: in float32 no number differs by more than 2e-6 of the vector's length, whatever
-the batch. With compute="int8" rounding can fall on either side of a step, which moves single numbers by up to 0.03 (cosine above 0.99).
+the batch; 2e-5 where torch runs the model. With compute="int8" rounding can fall on either side of a step, which moves single numbers by up
+to 0.03 (cosine above 0.99).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from munjang.engine.folder import ModelFolder, fingerprint, read_folder, require_sentence_encoder
 from munjang.engine.modules import NormalizeModule, PoolingModule, StaticModule, TransformerModule
-from munjang.engine.open import Engine, open_engine
+from munjang.engine.open import Engine
 from munjang.errors import UsageError
 from munjang.limits import LIMITS
 from munjang.models.batch_encoder import (
@@ -27,20 +28,22 @@ from munjang.models.batch_encoder import (
     Kept,
     TokenOptions,
     TokenVectors,
-    check_compute,
     check_skip,
     check_vocabulary,
     find_token_limit,
     join_blocks,
 )
 from munjang.models.long_text import warn_of_cut
+from munjang.models.open_engine import check_engine, open_sentence_engine
 from munjang.models.progress import Advance, progress_bar
 from munjang.models.prompted_encoder import PromptedEncoder, choose_prompt, prompt_for_role, prompt_with_text
 from munjang.models.registry import resolve
 from munjang.models.save import save_folder
 from munjang.options import (
     ComputeOption,
+    DeviceOption,
     DimensionsOption,
+    EngineOption,
     LongTextOption,
     NormalizeOption,
     PoolingOption,
@@ -52,9 +55,12 @@ from munjang.text.tokenizer import Tokenizer, load_tokenizer
 from munjang.text.validate_texts import stream_texts, validate_text, validate_texts
 from munjang.types import (
     DEFAULT_COMPUTE,
+    DEFAULT_DEVICE,
+    DEFAULT_ENGINE,
     DEFAULT_LONG_TEXT,
     DEFAULT_PRECISION,
     Compute,
+    Device,
     Floats,
     LongText,
     Pooling,
@@ -96,13 +102,16 @@ class SentenceEncoder:
         threads: int | None = None,
         pooling: PoolingOption = None,
         max_length: int | None = None,
+        device: DeviceOption = DEFAULT_DEVICE,
+        engine: EngineOption = DEFAULT_ENGINE,
     ) -> SentenceEncoder:
         """Load a model by name or path; without one, the default model.
 
         `compute="int8"` is about 1.7 times as fast for a small loss; `pooling` is for plain encoder folders, which do not name one;
-        `max_length` lowers the model's own limit of tokens.
+        `max_length` lowers the model's own limit of tokens. `device="auto"` computes on the best device that is installed and works, which
+        `model.device` names; `engine="auto"` runs families that the fast engine does not know through torch (the extra 'train').
         """
-        check_compute(compute)
+        check_engine(engine, device, compute)
         if threads is not None and threads < 1:
             raise UsageError(f"threads={threads}, expected 1 or more")
         found = resolve(name)
@@ -111,15 +120,22 @@ class SentenceEncoder:
         base = folder.base
         assert isinstance(base, TransformerModule | StaticModule)  # what read_folder promises
         tokenizer = load_tokenizer(base.folder)
-        engine = open_engine(folder, compute=compute, threads=threads)
-        check_vocabulary(folder, tokenizer, engine.vocabulary_size)
-        limit = find_token_limit(folder, tokenizer, positions=engine.max_tokens, asked=max_length)
-        return cls(folder, tokenizer, engine, name=found.name, compute=compute, max_length=limit)
+        started = open_sentence_engine(folder, engine=engine, device=device, compute=compute, threads=threads)
+        check_vocabulary(folder, tokenizer, started.vocabulary_size)
+        limit = find_token_limit(folder, tokenizer, positions=started.max_tokens, asked=max_length)
+        chosen = started.placement.compute if compute == "auto" else compute
+        return cls(folder, tokenizer, started, name=found.name, compute=chosen, max_length=limit)
 
     def __repr__(self) -> str:
         limit = "no limit of tokens" if self.max_length is None else f"at most {count(self.max_length, 'token')}"
         size = [count(self.dimension, "dimension"), count(self.engine.layers, "layer")]
-        return name_facts("SentenceEncoder", [quote_place(self.name), *size, self.compute, limit])
+        where = [] if self.device == "cpu" else [f"on {self.device}"]
+        return name_facts("SentenceEncoder", [quote_place(self.name), *size, self.compute, *where, limit])
+
+    @property
+    def device(self) -> Device:
+        """Where the model computes; never "auto"."""
+        return self.engine.placement.device
 
     @property
     def dimension(self) -> int:

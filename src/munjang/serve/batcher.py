@@ -65,11 +65,14 @@ class Batcher:
         self,
         *,
         threads: int | None = None,
+        batch_tokens: int = LIMITS.batch_tokens,
         limits: ServeLimits = SERVE_LIMITS,
         observer: Observer | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.threads = threads or usable_cores()
+        self._batch_tokens = batch_tokens
+        """Tokens of one run at most; a GPU wants more than a processor's cache holds."""
         self._limits = limits
         self._observer = observer
         self._clock = clock
@@ -228,7 +231,7 @@ class Batcher:
         self._measured_tokens = OLD_WEIGHT * self._measured_tokens + tokens
         self._measured_seconds = OLD_WEIGHT * self._measured_seconds + max(seconds, 1e-6)
         in_time = round(PIECE_SECONDS * self._measured_tokens / self._measured_seconds)
-        self._queue.piece = max(SMALL_PIECE, min(LIMITS.batch_tokens, in_time))
+        self._queue.piece = max(SMALL_PIECE, min(self._batch_tokens, in_time))
 
 
 def _run(batch: list[QueuedText]) -> Rows:

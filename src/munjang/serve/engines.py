@@ -78,6 +78,7 @@ class BatchedEngine:
         self.dimension, self.hidden_size = engine.dimension, engine.hidden_size
         self.layers, self.heads = engine.layers, engine.heads
         self.vocabulary_size, self.max_tokens, self.first_position = engine.vocabulary_size, engine.max_tokens, engine.first_position
+        self.placement = engine.placement
         self._engine, self._batcher = engine, batcher
         self._lanes: dict[int, VectorLane] = {}
         self._token_lanes: dict[int, TokenLane] = {}
@@ -118,6 +119,7 @@ class BatchedCrossEngine(CrossEngine):
     def __init__(self, engine: CrossEngine, batcher: Batcher) -> None:  # built from a running engine, so the parent's is not called
         self.head, self.max_tokens = engine.head, engine.max_tokens
         self.first_position, self.vocabulary_size = engine.first_position, engine.vocabulary_size
+        self.placement = engine.placement
         self._batcher, self._lane = batcher, PairLane(engine)
 
     def logits_of_batches(self, batches: Sequence[Sequence[PairIds]]) -> Iterator[Vectors]:

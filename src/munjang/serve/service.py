@@ -79,9 +79,11 @@ class Service:
         self.settings = settings
         self.keys = KeyRing(settings.key, settings.keys_file)
         self.metrics = Metrics()
-        self.batcher = Batcher(limits=settings.limits, observer=self.metrics)
-        self.encoders = tuple(batched_encoder(each, self.batcher) for each in (model, *more_models))
         rerankers = (*([] if reranker is None else [reranker]), *more_rerankers)
+        placements = [each.engine.placement for each in (model, *more_models)] + [each.engine.placement for each in rerankers]
+        largest = max(placement.batch_tokens for placement in placements)
+        self.batcher = Batcher(batch_tokens=largest, limits=settings.limits, observer=self.metrics)
+        self.encoders = tuple(batched_encoder(each, self.batcher) for each in (model, *more_models))
         self.rerankers = tuple(batched_cross_encoder(each, self.batcher) for each in rerankers)
         self.pair_classifiers = tuple(batched_pair_classifier(each, self.encoders, self.batcher) for each in pair_classifiers)
         for models in (self.encoders, self.rerankers, self.pair_classifiers):

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from munjang.errors import UsageError
-from munjang.options import Option, check_options
+from munjang.options import Option, TrainDeviceOption, check_options
 from munjang.report.page import page, table, text
 from munjang.report.training_words import TrainingWord
 from munjang.report.words import say
 from munjang.train.examples import DataSource, read_examples
 from munjang.train.recipe import ModelRecipe, Recipe, make_stage
-from munjang.types import Pooling
+from munjang.types import DEFAULT_DEVICE, Pooling
 from munjang.wording import Language
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ class AblationPlan:
     """Settings of every stage, such as epochs, steps, batch_size and learning_rate."""
     poolings: tuple[Pooling, ...] = POOLINGS
     concatenations: tuple[tuple[str, ...], ...] = CONCATENATIONS
+    device: TrainDeviceOption = DEFAULT_DEVICE
 
     def __post_init__(self) -> None:
         if self.nli is None and self.sts is None:
@@ -183,7 +184,8 @@ def _run(
     # the same amount of training for every cell: the last weights, not the best by the test set
     stage = make_stage(plan.stage, name=name, data=(data,), dev=plan.test, objective=objective, settings=settings, keep_best=False)
     with tempfile.TemporaryDirectory(prefix="munjang-ablate-") as folder:
-        recipe = Recipe(output=str(Path(folder) / "model"), model=replace(plan.model, pooling=pooling), stages=(stage,), seed=seed)
+        model = replace(plan.model, pooling=pooling)
+        recipe = Recipe(output=str(Path(folder) / "model"), model=model, stages=(stage,), seed=seed, device=plan.device)
         try:
             outcome = Trainer(recipe, progress=progress or Silent()).run()
         except Interrupted:  # its checkpoint goes with the folder

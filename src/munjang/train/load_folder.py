@@ -120,8 +120,22 @@ def _load_pretrained(folder: Path, kind: str, **options: Any) -> Any:
     try:
         with quiet_transformers():
             return getattr(transformers, kind).from_pretrained(folder, local_files_only=True, trust_remote_code=False, **options)
-    except (OSError, ValueError) as error:
-        raise FolderError(f"{folder}: transformers cannot load it: {str(error).splitlines()[0]}") from None
+    except (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError) as error:
+        line = (str(error).splitlines() or [type(error).__name__])[0]
+        if "ignore_mismatched_sizes" in line:  # the report of which they are went to a log that is held back
+            line = "its weights have other shapes than its config.json says"
+        raise FolderError(f"{folder}: transformers cannot load it: {line}") from None
+
+
+def load_checked(folder: Path, kind: str) -> Any:
+    """Return a model, or refuse a folder whose weights are not all there: transformers would make up what is missing."""
+    model, info = _load_pretrained(folder, kind, output_loading_info=True)
+    missing = sorted(name for name in info["missing_keys"] if "pooler." not in name or kind != "AutoModel")
+    if missing:
+        raise FolderError(
+            f"{folder}: the weights have no tensor {missing[0]!r} ({len(missing)} missing); this is not a {type(model).__name__}"
+        )
+    return model
 
 
 class quiet_transformers:

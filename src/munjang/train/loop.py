@@ -104,7 +104,7 @@ class Trainer:
     def __init__(self, recipe: Recipe, *, progress: Progress, resume: bool = False, clock: Callable[[], float] = time.perf_counter) -> None:
         self.recipe, self.progress, self.resume = recipe, progress, resume
         self.folder = Path(recipe.output) / TRAINING
-        self.processes = Processes()
+        self.processes = Processes(recipe.device)
         autocast(recipe.precision, self.processes.device)  # refuse bf16 before any work
         checkpoints = Checkpoints(self.folder / "checkpoints")
         self.is_new = claim_output(recipe, self.folder, processes=self.processes, resume=resume)

@@ -14,6 +14,7 @@ from munjang.errors import UsageError
 from munjang.options import Option, default_of
 from munjang.train.examples import DataSource
 from munjang.train.recipe import ModelRecipe, Recipe, TeacherRecipe, TextMethod, TopKeys, make_stage
+from munjang.types import DEFAULT_DEVICE, Device
 
 LEARNING_RATES: dict[TextMethod, float] = {"mlm": 5e-5, "tsdae": 3e-5, "simcse": 1e-5}
 BATCH_SIZES: dict[TextMethod, int] = {"mlm": 16, "tsdae": 8, "simcse": 64}
@@ -42,6 +43,7 @@ class AdaptPlan:
     dev: tuple[DataSource, ...] = ()
     seed: int = default_of(TopKeys, "seed")
     checkpoint_every: int = default_of(TopKeys, "checkpoint_every")
+    device: Device = DEFAULT_DEVICE
 
     def make_recipe(self) -> Recipe:
         """Return the recipe of one stage that does it."""
@@ -50,7 +52,9 @@ class AdaptPlan:
             self.stage, data=self.files, batch_size=BATCH_SIZES[self.method], learning_rate=LEARNING_RATES[self.method], **named
         )
         model = replace(self.model, dropout=DROPOUTS.get(self.method)) if self.model.dropout is None else self.model
-        return Recipe(output=self.output, model=model, stages=(stage,), seed=self.seed, checkpoint_every=self.checkpoint_every)
+        return Recipe(
+            output=self.output, model=model, stages=(stage,), seed=self.seed, checkpoint_every=self.checkpoint_every, device=self.device
+        )
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,7 @@ class DistillOptions:
     """Keys of a recipe's stage, such as epochs, steps and batch_size."""
     seed: int = default_of(TopKeys, "seed")
     checkpoint_every: int = default_of(TopKeys, "checkpoint_every")
+    device: Device = DEFAULT_DEVICE
 
 
 def plan_distillation(options: DistillOptions) -> Recipe:
@@ -83,7 +88,14 @@ def plan_distillation(options: DistillOptions) -> Recipe:
     named = {"name": "distillation", "objective": "distillation", **DISTILL_STAGE}
     stage = make_stage(options.stage, data=options.data, dev=dev, teacher=options.teacher, **named)
     model = _plan_student(options)
-    return Recipe(output=options.output, model=model, stages=(stage,), seed=options.seed, checkpoint_every=options.checkpoint_every)
+    return Recipe(
+        output=options.output,
+        model=model,
+        stages=(stage,),
+        seed=options.seed,
+        checkpoint_every=options.checkpoint_every,
+        device=options.device,
+    )
 
 
 def _plan_student(options: DistillOptions) -> ModelRecipe:

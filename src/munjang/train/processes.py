@@ -14,15 +14,18 @@ from torch import Tensor, nn
 
 from munjang.errors import UsageError
 from munjang.train.sampling import share_sizes
+from munjang.train.torch_device import choose_torch_device
+from munjang.types import Device
 
 
 class Processes:
     """What one process knows of the others."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: Device = "auto") -> None:
         from accelerate import Accelerator
 
-        self._accelerator: Any = Accelerator(cpu=not torch.cuda.is_available())
+        _, chosen = choose_torch_device(device, auto=("cuda", "rocm"))
+        self._accelerator: Any = Accelerator(cpu=chosen.type == "cpu")
 
     @property
     def rank(self) -> int:

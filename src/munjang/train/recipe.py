@@ -15,10 +15,10 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from munjang.engine.modules import Activation, check_pooling
 from munjang.errors import InputError, UsageError, quote
-from munjang.options import Option, Seed, check_options
+from munjang.options import Option, Seed, TrainDeviceOption, check_options
 from munjang.train.examples import DataSource
 from munjang.train.settings import read_settings, refuse_unknown, refuse_unless
-from munjang.types import DEFAULT_COMPUTE, Compute, Pooling
+from munjang.types import DEFAULT_COMPUTE, DEFAULT_DEVICE, Compute, Pooling
 
 Kind: TypeAlias = Literal["sentence", "cross"]
 Mix: TypeAlias = Literal["size", "even"]
@@ -150,6 +150,7 @@ class TopKeys:
     kind: Kind = "sentence"
     seed: Seed = 42
     precision: Literal["float32", "bf16"] = "float32"
+    device: TrainDeviceOption = DEFAULT_DEVICE
     checkpoint_every: Annotated[int, Option("Steps between checkpoints.", min=1)] = 500
     language: str | None = None
     license: str | None = None
@@ -192,6 +193,8 @@ class Recipe(TopKeys):
         for stage in made["stages"]:
             if not stage["keep_head"]:
                 del stage["keep_head"]
+        if self.device == "auto":  # likewise
+            del made["device"]
         return made
 
 

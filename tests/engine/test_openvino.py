@@ -1,0 +1,77 @@
+"""`device="openvino"` for real, in an environment of its own: onnxruntime-openvino would overwrite the onnxruntime that all else uses.
+
+The environment is made from the package index that pip is set up for; where there is none, the test is skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from munjang.models.cross_encoder import CrossEncoder
+from munjang.models.sentence_encoder import SentenceEncoder
+
+SOURCE = Path(__file__).parents[2] / "src"
+PINNED = ("numpy", "onnx", "tokenizers", "safetensors", "typer", "rich", "filelock", "snowballstemmer")
+TEXTS = ["It rains a lot in winter.", "겨울에는 비가 많이 온다", "bread", "", "a long walk along the river in the snow " * 12]
+BOUND = 1e-3
+"""What the issue asks for; 2e-6 was measured."""
+
+PROGRAM = """
+import json, sys
+from munjang import CrossEncoder, SentenceEncoder
+
+given = json.loads(sys.stdin.read())
+model = SentenceEncoder.load(given["model"], device="openvino")
+scorer = CrossEncoder.load(given["cross"], device="openvino")
+print(json.dumps({
+    "devices": [model.device, scorer.device, SentenceEncoder.load(given["model"]).device],
+    "compute": model.compute,
+    "fingerprint": model.fingerprint,
+    "vectors": model.encode(given["texts"]).tolist(),
+    "alone": [model.encode(text).tolist() for text in given["texts"]],
+    "scores": scorer.predict([(given["texts"][0], text) for text in given["texts"]], score="logits").tolist(),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("openvino") / "environment"
+    subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
+    pins = [f"{name}=={metadata.version(name)}" for name in PINNED]
+    command = [str(place / "bin/python"), "-m", "pip", "install", "--quiet", "onnxruntime-openvino", *pins]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode:
+        pytest.skip(f"onnxruntime-openvino cannot be installed here: {made.stderr.splitlines()[-1:]}")
+    return place / "bin/python"
+
+
+@pytest.mark.slow
+def test_openvino_gives_the_vectors_and_scores_of_the_cpu(python):
+    model, scorer = SentenceEncoder.load(device="cpu"), CrossEncoder.load(device="cpu")
+    order = {"model": str(model.folder.path), "cross": str(scorer.folder.path), "texts": TEXTS}
+    run = subprocess.run(
+        [str(python), "-c", PROGRAM],
+        input=json.dumps(order),
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+    )
+    assert run.returncode == 0, run.stderr
+    answer = json.loads(run.stdout)
+    assert answer["devices"] == ["openvino", "openvino", "cpu"]
+    assert (answer["compute"], answer["fingerprint"]) == ("float32", model.fingerprint)
+    vectors = np.array(answer["vectors"], np.float32)
+    assert float(np.abs(vectors - model.encode(TEXTS)).max()) <= BOUND
+    assert float(np.abs(vectors - np.array(answer["alone"], np.float32)).max()) <= 2e-6
+    scores = scorer.predict([(TEXTS[0], text) for text in TEXTS], score="logits")
+    assert float(np.abs(np.array(answer["scores"], np.float32) - scores).max()) <= BOUND
