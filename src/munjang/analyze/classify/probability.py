@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from munjang.analyze.classify.logistic import Matrix
 from munjang.errors import UsageError
 
-ASSURANCE = 0.9
+ASSURANCE = 0.95
 """How sure we are that the precision holds on other rows, for which the threshold is chosen."""
 _TEMPERATURES = (0.02, 50.0)
 
@@ -124,7 +124,7 @@ def choose_threshold(confidence: ArrayLike, correct: ArrayLike, precision: float
 
 
 def _lower_bound(share_N: NDArray[np.float64], rows_N: NDArray[np.int64]) -> NDArray[np.float64]:
-    z = 1.2815515655446004  # the normal quantile of ASSURANCE
+    z = 1.6448536269514722  # the normal quantile of ASSURANCE
     middle = share_N + z * z / (2 * rows_N)
     spread = z * np.sqrt(share_N * (1 - share_N) / rows_N + z * z / (4 * rows_N * rows_N))
     bound: NDArray[np.float64] = (middle - spread) / (1 + z * z / rows_N)
