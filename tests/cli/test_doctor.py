@@ -11,7 +11,7 @@ import pytest
 from tests.cli.doc_pages import run_lines
 
 from munjang.cli import doctor
-from munjang.cli.doctor import fine, models, reranker_finding, said, wrong
+from munjang.cli.doctor import fine, models, reranker_finding, tell, wrong
 from munjang.models import registry
 
 ROOT = Path(__file__).parents[2]
@@ -45,7 +45,7 @@ def test_a_sound_installation_has_no_problem(munjang: Callable[..., Any]) -> Non
 
 
 def test_only_a_problem_is_exit_1(munjang: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "examine", lambda: [fine("a", "b"), said("c", "d", "do e")])
+    monkeypatch.setattr(doctor, "examine", lambda: [fine("a", "b"), tell("c", "d", "do e")])
     assert munjang("doctor").code == 0
     monkeypatch.setattr(doctor, "examine", lambda: [fine("a", "b"), wrong("c", "d\x1b[31m", "do e")])
     told = munjang("doctor")

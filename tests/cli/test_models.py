@@ -147,9 +147,9 @@ def test_a_model_whose_numbers_overflow_fails_its_check(kind: str, munjang: Call
 def test_a_bundled_model_is_held_to_its_own_files(tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = Found("tiny", tiny_bert_folder, "bundled")
     hashes = check_model(found).sha256
-    monkeypatch.setattr("munjang.cli.models._known_hashes", lambda: {"tiny": hashes})
+    monkeypatch.setattr("munjang.cli.models._read_hashes", lambda: {"tiny": hashes})
     assert check_model(found).ok
-    monkeypatch.setattr("munjang.cli.models._known_hashes", lambda: {"tiny": hashes | {"config.json": "0" * 64}})
+    monkeypatch.setattr("munjang.cli.models._read_hashes", lambda: {"tiny": hashes | {"config.json": "0" * 64}})
     problem = check_model(found).problem
     assert problem is not None
     assert problem.startswith("config.json: not the file that was bundled")

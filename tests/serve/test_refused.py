@@ -28,7 +28,7 @@ from munjang.serve.workers import Workers
 
 @pytest.mark.parametrize("port", [-1, 65_536])
 def test_a_port_that_cannot_be_is_refused(port: int) -> None:
-    with pytest.raises(UsageError, match=f"^port {port}: expected 0 to 65535$"):
+    with pytest.raises(UsageError, match=f"^port is {port}, expected 0 to 65,535$"):
         check_settings(ServerSettings(port=port))
 
 

@@ -181,7 +181,7 @@ def run_dask(
         tasks.start(islice(waiting, _count_room(patience)))
         while tasks.open:
             with client.as_current():  # what `wait` asks for
-                receipts = list(tasks.finished(patience))
+                receipts = list(tasks.take_finished(patience))
             for receipt in receipts:
                 done(receipt)
             tasks.start(islice(waiting, max(_count_room(patience) - len(tasks.open), 0)))
@@ -204,7 +204,7 @@ class _Tasks:
             future = self._client.submit(encode_on_worker, self._plugin, spec, key=key, retries=RETRIES, priority=-spec.number, pure=False)
             self.open[future] = spec, tries
 
-    def finished(self, patience: Patience) -> Iterator[Receipt]:
+    def take_finished(self, patience: Patience) -> Iterator[Receipt]:
         """Wait for some, and yield the receipts of those that are done; a shard whose workers died is handed out again."""
         try:
             ended = wait(list(self.open), timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED").done

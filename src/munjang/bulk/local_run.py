@@ -100,7 +100,7 @@ class _Hand:
     def _run(self) -> None:
         try:
             while (spec := self._waiting.next()) is not None:
-                self._outcomes.put(self._done(spec))
+                self._outcomes.put(self._run_shard(spec))
         except Exception as error:
             if not self._waiting.stopped:
                 self._outcomes.put(error)
@@ -108,7 +108,7 @@ class _Hand:
             self._end()
             self._outcomes.put(None)
 
-    def _done(self, spec: ShardSpec) -> Receipt:
+    def _run_shard(self, spec: ShardSpec) -> Receipt:
         for _ in range(ATTEMPTS):
             answer = self._ask(to_json(spec))
             if self._waiting.stopped:
@@ -123,7 +123,7 @@ class _Hand:
 
     def _ask(self, line: str) -> str:
         """Return the worker's answer, nothing if it died."""
-        process = self._started()
+        process = self._find_worker()
         if process is None:
             return ""
         assert process.stdin is not None
@@ -136,7 +136,7 @@ class _Hand:
             return ""
         return answer if answer.endswith("\n") else ""
 
-    def _started(self) -> subprocess.Popen[str] | None:
+    def _find_worker(self) -> subprocess.Popen[str] | None:
         """Return a worker that has loaded its model; None if it died over it."""
         if self._process is not None:
             return self._process

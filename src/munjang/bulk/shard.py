@@ -49,7 +49,7 @@ class EmbeddingCache:
         except sqlite3.DatabaseError as error:
             raise DamagedFile(f"{path}: is not an embedding cache ({error})\n  it may be deleted; it is made anew") from None
 
-    def known(self, texts: Sequence[str]) -> dict[str, Floats]:
+    def find_known(self, texts: Sequence[str]) -> dict[str, Floats]:
         """Return the vectors of those texts that are in the cache."""
         by_hash = {_hash(text): text for text in texts}
         found: dict[str, Floats] = {}
@@ -163,7 +163,7 @@ def _make_block(
 
 
 def _encode_texts(job: BulkJob, texts: Sequence[str], encoder: SentenceEncoder, cache: EmbeddingCache | None) -> _Made:
-    known = cache.known(texts) if cache is not None else {}
+    known = cache.find_known(texts) if cache is not None else {}
     unknown = [text for text in texts if text not in known]
     settings = job.settings
     found = settings.encode(encoder, unknown)

@@ -61,7 +61,7 @@ def add(
     from munjang.models.progress import progress_bar
 
     bad = BadLines() if skip_bad else None
-    bulk_model, made = made_with(files)
+    bulk_model, made = find_bulk_model(files)
     with open_with_model(
         library,
         chosen_model.model or bulk_model,
@@ -107,7 +107,7 @@ def _prepare(library: Library) -> None:
         note(f"searching stays exact: {error}")
 
 
-def made_with(files: Sequence[str]) -> tuple[str | None, Settings | None]:
+def find_bulk_model(files: Sequence[str]) -> tuple[str | None, Settings | None]:
     """Return the model that the first such folder's vectors were made with, and how a new library for them is made; else nothing."""
     folder = next((name for name in files if is_output(name)), None)
     if folder is None:

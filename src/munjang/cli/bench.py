@@ -97,7 +97,7 @@ def pairs(
     from munjang.models.cross_vs_bi_timing import number_samples, time_all_pairs
 
     encoder = load_model(model, compute=compute)
-    scorer = _untrained(encoder, compute) if cross is None else load_cross_encoder(cross, compute=compute)
+    scorer = _make_untrained(encoder, compute) if cross is None else load_cross_encoder(cross, compute=compute)
     measured = time_all_pairs(encoder, scorer, number_samples(n), seconds=seconds)
     name = f"{encoder.name} with an untrained head" if cross is None else scorer.name
     if as_json:
@@ -117,7 +117,7 @@ def pairs(
     print(f"the cross-encoder takes {measured.ratio:,.0f} times as long")
 
 
-def _untrained(encoder: SentenceEncoder, compute: Compute) -> CrossEncoder:
+def _make_untrained(encoder: SentenceEncoder, compute: Compute) -> CrossEncoder:
     from munjang.cli.load_model import load_cross_encoder
     from munjang.models.cross_vs_bi_timing import write_untrained_cross_encoder
 
@@ -262,7 +262,7 @@ def search(
     from munjang.library.matrix import Matrix
     from munjang.limits import usable_cores
 
-    corpus_MD, asked_ND = _made_up(n, queries, dimension) if vectors is None else _held_out(vectors, queries)
+    corpus_MD, asked_ND = _make_vectors(n, queries, dimension) if vectors is None else _hold_out_queries(vectors, queries)
     rows, width = corpus_MD.shape
     k = min(k, rows)
     matrix = Matrix(1, np.arange(rows), corpus_MD, np.empty(0, np.int64), np.empty((0, width), np.float32), None)
@@ -326,7 +326,7 @@ def _lists(matrix: Matrix) -> IvfIndex | None:
         return None
 
 
-def _made_up(n: int, queries: int, dimension: int) -> tuple[Vectors, Vectors]:
+def _make_vectors(n: int, queries: int, dimension: int) -> tuple[Vectors, Vectors]:
     """Return unit vectors around random centres, and queries around the same; always the same ones."""
     import numpy as np
 
@@ -345,7 +345,7 @@ def _made_up(n: int, queries: int, dimension: int) -> tuple[Vectors, Vectors]:
     return some(n), unit(some(queries))
 
 
-def _held_out(path: Path, queries: int) -> tuple[Vectors, Vectors]:
+def _hold_out_queries(path: Path, queries: int) -> tuple[Vectors, Vectors]:
     """Return a file's vectors without the queries, and the queries: rows drawn from it, at most a tenth."""
     import numpy as np
 

@@ -68,7 +68,7 @@ def cluster(
     if options["k"] is None and options["method"] == "kmeans":
         note(f"{count(len(found.sizes), 'cluster')}, chosen by the best silhouette; -k overrides it")
     if output is not None:
-        write_rows(output, beside(rows, [_said(int(label), names) for label in found.labels_N]))
+        write_rows(output, beside(rows, [_describe_cluster(int(label), names) for label in found.labels_N]))
     if as_json:
         emit({"method": options["method"], **_facts(found, names), "labels": found.labels_N.tolist()})
         return
@@ -83,7 +83,7 @@ def _facts(found: Clustering, names: dict[int, tuple[str, ...]]) -> dict[str, An
     return {"silhouette": found.silhouette, "outliers": found.outliers, "clusters": clusters}
 
 
-def _said(label: int, names: dict[int, tuple[str, ...]]) -> dict[str, Any]:
+def _describe_cluster(label: int, names: dict[int, tuple[str, ...]]) -> dict[str, Any]:
     return {"cluster": label, "phrases": ", ".join(names.get(label, ()))}
 
 

@@ -134,11 +134,12 @@ def refuse_others(libraries: Sequence[tuple[str, Settings]]) -> None:
         if theirs.fingerprint != mine.fingerprint:
             ways = f" --compute {mine.compute}" if mine.compute else ""
             raise UsageError(
-                f"{other}: was built with {_made(theirs)}, {one} with {_made(mine)}; vectors of two models cannot be compared\n"
+                f"{other}: was built with {_describe_model(theirs)}, {one} with {_describe_model(mine)}; "
+                "vectors of two models cannot be compared\n"
                 f"  encode one of them anew: munjang reencode {other} --model {mine.model}{ways}"
             )
 
 
-def _made(settings: Settings) -> str:
+def _describe_model(settings: Settings) -> str:
     ways = f" in {settings.compute}" if settings.compute else ""
     return f"the model {quote(settings.model)} ({settings.fingerprint[:12]}){ways}"

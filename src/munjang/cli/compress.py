@@ -209,7 +209,7 @@ def _versions(source: Path, rooms: Path, texts: Sequence[str], wanted: Compressi
     """Take the steps one after the other, each from what the one before wrote."""
     parts = read_parts(source, pooling=chosen_pooling())
 
-    def written(step: str, detail: str, made: ModelParts, *, half: bool = False) -> Version:
+    def write_version(step: str, detail: str, made: ModelParts, *, half: bool = False) -> Version:
         path = rooms / step
         write_parts(made, path, half=half)
         return Version(step, detail, path)
@@ -218,26 +218,26 @@ def _versions(source: Path, rooms: Path, texts: Sequence[str], wanted: Compressi
     if wanted.layers is not None:
         tell("keeping layers")
         parts = keep_layers_of(parts, wanted.layers)
-        version = written("layers", ", ".join(map(str, wanted.layers)), parts)
+        version = write_version("layers", ", ".join(map(str, wanted.layers)), parts)
         yield version
     if wanted.vocabulary is not None:
         tell(f"pruning the vocabulary to {count(len(texts), 'text')}")
         parts, pruned = prune_parts(parts, texts, options=wanted.vocabulary)
         unchanged = f"{pruned.texts_unchanged:,} of {count(pruned.texts, 'text')} unchanged"
         detail = f"{pruned.pieces_before:,} → {count(pruned.pieces_after, 'piece')}; {unchanged}"
-        version = written("vocabulary", detail, parts)
+        version = write_version("vocabulary", detail, parts)
         yield version
     if wanted.dimension is not None:
         tell("looking for the directions to keep")
         model = load_model(version.path)
         projection = fit_projection(sample_vectors(model, texts), dimension=wanted.dimension)
         with add_projection(parts, projection) as shorter:
-            version = written("dimension", f"{projection.kept:.1%} of the vectors' squared length is kept", shorter)
+            version = write_version("dimension", f"{projection.kept:.1%} of the vectors' squared length is kept", shorter)
         parts = read_parts(version.path)
         yield version
     if wanted.half:
         tell("halving the numbers")
-        yield written("half", "float16 on disk, float32 in memory", parts, half=True)
+        yield write_version("half", "float16 on disk, float32 in memory", parts, half=True)
 
 
 def _figures(versions: Sequence[Version], texts: Sequence[str], dev: AnyDataset | None, *, seconds: float, tell: Tell) -> list[Figures]:

@@ -91,7 +91,7 @@ def search_samples(
     scores, places = top_k(asked, documents, k=max(k, CANDIDATES) if reranker else k, metric=encoder.folder.similarity)
     answers = [list(zip(row.tolist(), found.tolist(), strict=True)) for row, found in zip(scores, places, strict=True)]
     if reranker is not None:
-        answers = [_reranked(query.text, found, samples, reranker) for query, found in zip(queries, answers, strict=True)]
+        answers = [_rerank(query.text, found, samples, reranker) for query, found in zip(queries, answers, strict=True)]
     return [
         _hit(query, samples[place], rank=rank, score=score)
         for query, found in zip(queries, answers, strict=True)
@@ -99,7 +99,7 @@ def search_samples(
     ]
 
 
-def _reranked(query: str, found: list[tuple[float, int]], samples: list[Sample], reranker: CrossEncoder) -> list[tuple[float, int]]:
+def _rerank(query: str, found: list[tuple[float, int]], samples: list[Sample], reranker: CrossEncoder) -> list[tuple[float, int]]:
     """Return scores and places in the order that a library's search with --rerank would give."""
     from munjang.library.rerank import rerank_hits
     from munjang.library.results import Hit

@@ -20,7 +20,7 @@ import typer
 
 from munjang import __version__
 from munjang.cli.doctor_devices import devices
-from munjang.cli.finding import Finding, fine, said, wrong
+from munjang.cli.finding import Finding, fine, tell, wrong
 from munjang.cli.options import JsonOption, examples, new_app
 from munjang.cli.show import emit, one_line, size_text
 from munjang.errors import FolderError
@@ -99,7 +99,7 @@ def reranker_finding() -> Finding:
     try:
         return fine("re-ranker", resolve_reranker().name)
     except FolderError:
-        return said("re-ranker", "none is bundled", "munjang search --rerank needs --reranker with a cross-encoder's folder")
+        return tell("re-ranker", "none is bundled", "munjang search --rerank needs --reranker with a cross-encoder's folder")
 
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
@@ -129,7 +129,7 @@ def cores_finding(cores: int, quota: float | None) -> Finding:
     """Compare the cores that may be used with the time that a container is given."""
     if quota is not None and math.ceil(quota) < cores:
         advice = f"{cores} threads would wait for each other; start it as: taskset -c 0-{math.ceil(quota) - 1} munjang …"
-        return said("cores", f"{cores} usable, but the container's limit is {quota:g}", advice)
+        return tell("cores", f"{cores} usable, but the container's limit is {quota:g}", advice)
     return fine("cores", f"{cores} usable, one thread each")
 
 
@@ -144,9 +144,9 @@ def threads_finding(environment: Mapping[str, str], cores: int) -> Finding:
     asked = {name: environment[name] for name in THREAD_VARIABLES if environment.get(name)}
     many = [f"{name}={value}" for name, value in asked.items() if value.isdigit() and int(value) > cores]
     if many:
-        return said("threads", f"{', '.join(many)} for {cores} usable cores", f"unset, or set to {cores} or less: more threads are slower")
+        return tell("threads", f"{', '.join(many)} for {cores} usable cores", f"unset, or set to {cores} or less: more threads are slower")
     if environment.get("TOKENIZERS_PARALLELISM", "").lower() in ("0", "false", "off", "no"):
-        return said("threads", "TOKENIZERS_PARALLELISM is off", "texts are tokenised on one core; unset it for files")
+        return tell("threads", "TOKENIZERS_PARALLELISM is off", "texts are tokenised on one core; unset it for files")
     return fine("threads", ", ".join(f"{name}={value}" for name, value in asked.items()) or "no variable limits them")
 
 
@@ -160,7 +160,7 @@ def blas_finding() -> Finding:
         return wrong("numpy", f"does not load, or does not say how it was built: {error}", "pip install --force-reinstall numpy")
     name, version = str(blas.get("name", "unknown")), str(blas.get("version", ""))
     if not blas.get("found", False) or name in ("blas", "cblas", "none"):
-        return said("numpy", f"{np.__version__} with plain BLAS ({name})", "search is slow; pip install numpy brings OpenBLAS")
+        return tell("numpy", f"{np.__version__} with plain BLAS ({name})", "search is slow; pip install numpy brings OpenBLAS")
     return fine("numpy", f"{np.__version__} with {name} {version}".rstrip())
 
 
@@ -180,9 +180,9 @@ def instructions_finding(flags: frozenset[str] | None, architecture: str) -> Fin
     sets = {"avx2": "avx2" in flags, "avx512": "avx512f" in flags, "vnni": bool(flags & {"avx512_vnni", "avx_vnni"})}
     found = ", ".join(name for name, there in sets.items() if there)
     if not sets["avx2"]:
-        return said("instructions", found or "no avx2", "encoding is several times slower here; a processor of 2015 or later has avx2")
+        return tell("instructions", found or "no avx2", "encoding is several times slower here; a processor of 2015 or later has avx2")
     if not sets["vnni"]:
-        return said("instructions", f"{found}; no vnni", 'compute="int8" gains little here; munjang bench encode measures it')
+        return tell("instructions", f"{found}; no vnni", 'compute="int8" gains little here; munjang bench encode measures it')
     return fine("instructions", found)
 
 
@@ -211,15 +211,15 @@ def home_finding(home: Path) -> Finding:
     place = next(path for path in (home, *home.absolute().parents) if path.exists())
     advice = "int8 models are prepared anew at every start; set MUNJANG_HOME to a folder that you may write to"
     if not place.is_dir():
-        return said("home", f"{home}: {place} is a file", advice)
+        return tell("home", f"{home}: {place} is a file", advice)
     try:
         with tempfile.TemporaryFile(dir=place):
             pass
     except OSError as error:
-        return said("home", f"{home}: {error.strerror}", advice)
+        return tell("home", f"{home}: {error.strerror}", advice)
     free = shutil.disk_usage(place).free
     if free < LITTLE_DISK:
-        return said("home", f"{home}: {size_text(free)} free on the disk", "models and libraries may not fit; set MUNJANG_HOME elsewhere")
+        return tell("home", f"{home}: {size_text(free)} free on the disk", "models and libraries may not fit; set MUNJANG_HOME elsewhere")
     return fine("home", f"{home}, {size_text(free)} free")
 
 
@@ -228,7 +228,7 @@ def terminal_finding(encoding: str) -> Finding:
     try:
         "한".encode(encoding)
     except (UnicodeEncodeError, LookupError):
-        return said("terminal", f"{encoding} has no Hangul", "Korean is shown as escapes; set PYTHONUTF8=1 or a UTF-8 locale")
+        return tell("terminal", f"{encoding} has no Hangul", "Korean is shown as escapes; set PYTHONUTF8=1 or a UTF-8 locale")
     return fine("terminal", encoding)
 
 
@@ -298,7 +298,7 @@ def packages_finding(requirements: list[str] | None = None) -> Finding:
     try:
         lines = requirements if requirements is not None else metadata.requires("munjang") or []
     except metadata.PackageNotFoundError:
-        return said("packages", "munjang is not installed as a package", "pip install munjang, so that versions can be compared")
+        return tell("packages", "munjang is not installed as a package", "pip install munjang, so that versions can be compared")
     found, amiss = [], []
     for name, least in re.findall(r"^([\w.-]+)>=([\d.]+)$", "\n".join(lines), re.MULTILINE):
         version = _find_version(name)
@@ -358,7 +358,7 @@ def extra_finding(extra: Extra, present: Present = is_present) -> Finding:
     if not missing:
         return fine(f"extra {extra.name}", extra.gives)
     found = "not installed" if len(missing) == len(extra.modules) else f"incomplete, without {', '.join(missing)}"
-    return said(f"extra {extra.name}", found, f"for {extra.gives}: pip install 'munjang[{extra.name}]'")
+    return tell(f"extra {extra.name}", found, f"for {extra.gives}: pip install 'munjang[{extra.name}]'")
 
 
 def torch_finding(version_file: Path | None = None) -> Finding:
@@ -370,7 +370,7 @@ def torch_finding(version_file: Path | None = None) -> Finding:
     cuda = re.search(r"^cuda\b[^=]*=\s*['\"]([^'\"]+)", text, re.MULTILINE)
     build = f"CUDA {cuda.group(1)} build" if cuda else "CPU build"
     if version is None:
-        return said("torch", "installed, but its version file cannot be read", "pip install --force-reinstall torch, if training fails")
+        return tell("torch", "installed, but its version file cannot be read", "pip install --force-reinstall torch, if training fails")
     return fine("torch", f"{version.group(1)}, {build}")
 
 

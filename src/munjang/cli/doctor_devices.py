@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator, Sequence
 
-from munjang.cli.finding import Finding, fine, said
+from munjang.cli.finding import Finding, fine, tell
 
 
 def devices(providers: Sequence[str] | None = None, system: str = "") -> Iterator[Finding]:
@@ -25,4 +25,4 @@ def devices(providers: Sequence[str] | None = None, system: str = "") -> Iterato
             yield fine(f"device {spec.name}", computes + (", used by default" if spec.name == used else f"; --device {spec.name}"))
         else:
             what, _, advice = explain_missing(spec).partition("\n  ")
-            yield said(f"device {spec.name}", f"{spec.hardware}: {what}", advice)
+            yield tell(f"device {spec.name}", f"{spec.hardware}: {what}", advice)

@@ -24,7 +24,7 @@ def fine(name: str, found: str) -> Finding:
     return Finding(name, "ok", found)
 
 
-def said(name: str, found: str, advice: str) -> Finding:
+def tell(name: str, found: str, advice: str) -> Finding:
     """Return a finding that is worth knowing."""
     return Finding(name, "note", found, advice)
 

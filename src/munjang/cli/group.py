@@ -82,12 +82,12 @@ def _root(
 def refuse_nan(command: Any) -> None:
     """Make a command and its sub-commands refuse numbers that are none, whichever option they are given to."""
     for parameter in command.params:
-        parameter.callback = _checked(parameter.callback)
+        parameter.callback = _refuse_nan(parameter.callback)
     for inner in getattr(command, "commands", {}).values():
         refuse_nan(inner)
 
 
-def _checked(then: Check | None) -> Check:
+def _refuse_nan(then: Check | None) -> Check:
     def check(context: Any, parameter: Any, value: Any) -> Any:
         for number in value if isinstance(value, tuple | list) else (value,):
             if isinstance(number, float) and not math.isfinite(number):

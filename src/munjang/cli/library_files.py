@@ -98,8 +98,8 @@ def load_for(path: str, settings: Settings | None, model: str | None, compute: C
     if settings is None:
         return load_model(model, compute=compute or DEFAULT_COMPUTE)
     name = model or own_model(path, settings)
-    pooling = _known(settings.pooling, POOLINGS) if resolve(name).name == settings.model else None
-    return load_model(name, compute=compute or _known(settings.compute, COMPUTES), pooling=pooling, made=settings.fingerprint)
+    pooling = _pick_known(settings.pooling, POOLINGS) if resolve(name).name == settings.model else None
+    return load_model(name, compute=compute or _pick_known(settings.compute, COMPUTES), pooling=pooling, made=settings.fingerprint)
 
 
 def read_all(files: Sequence[str], columns: Columns, *, bad: BadLines | None) -> Iterator[Record]:
@@ -157,6 +157,6 @@ def own_model(path: str, settings: Settings) -> str | None:
         ) from None
 
 
-def _known(said: str | None, names: tuple[Word, ...]) -> Word | None:
+def _pick_known(said: str | None, names: tuple[Word, ...]) -> Word | None:
     """Return what a library says of itself if it is one of the names; a library of a later Munjang may say others."""
     return next((name for name in names if name == said), None)

@@ -45,7 +45,7 @@ def run(arguments: Sequence[str]) -> int:
         try:
             return _invoke(arguments)
         except KeyboardInterrupt as error:
-            return _interrupted(error, arguments)
+            return _report_interrupt(error, arguments)
         except OSError as error:
             return _of_system(error)
         except Exception as error:
@@ -87,7 +87,7 @@ def _invoke(arguments: Sequence[str]) -> int:
     return code
 
 
-def _interrupted(error: KeyboardInterrupt, arguments: Sequence[str]) -> int:
+def _report_interrupt(error: KeyboardInterrupt, arguments: Sequence[str]) -> int:
     """Say that the work was stopped and, of a training, the very command that goes on with it."""
     from munjang.train.interrupt import Interrupted
 

@@ -83,14 +83,14 @@ def match(
     ]
     encoder = encoder_for(sides, chosen_model.model, compute=chosen_model.compute, always=calibrate is not None)
     if calibrate is not None and encoder is not None:
-        options["threshold"] = _calibrated(calibrate, encoder, same_at)
+        options["threshold"] = _find_threshold(calibrate, encoder, same_at)
     found = match_vectors(*vectors_of(sides, encoder), **options, texts=(sides[0].texts, sides[1].texts))
     if not found.exact:
         note("too many texts for the optimal assignment; pairs were taken greedily, best first")
     _show(found, sides[0].rows, sides[1].rows, output, options["threshold"], as_json=as_json)
 
 
-def _calibrated(labelled: str, encoder: Encoder, same_at: float | None) -> float:
+def _find_threshold(labelled: str, encoder: Encoder, same_at: float | None) -> float:
     """Return the threshold that tells the labelled pairs apart best, and say how well it does."""
     from munjang.cli.calibrate import same_labels, score_rows
     from munjang.cli.data_options import located, read_options

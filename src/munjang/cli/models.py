@@ -264,13 +264,13 @@ def check_model(found: Found) -> ModelCheck:
             folder = getattr(module, "folder", None)
             weights = find_weights(folder) if folder is not None else {}
             tensors += sum(weights[name].size >= 0 for name in weights)  # taking a tensor checks that it is finite
-        if not np.isfinite(_probed(model)).all():
+        if not np.isfinite(_probe(model)).all():
             problem = f"{found.path}: a probe sentence got a vector that is not finite"
     except MunjangError as error:
         problem = str(error)
     hashes = {str(file.relative_to(found.path)): _sha256(file) for file in _files(found.path)}
     if problem is None and found.origin == "bundled":
-        problem = differing(hashes, _known_hashes().get(found.name, {}))
+        problem = differing(hashes, _read_hashes().get(found.name, {}))
     return ModelCheck(found.name, str(found.path), problem is None, problem, tensors, hashes)
 
 
@@ -311,14 +311,14 @@ def _sizes(model: SentenceEncoder | CrossEncoder) -> tuple[int, int, int]:
     return layers, heads, width
 
 
-def _probed(model: SentenceEncoder | CrossEncoder) -> Vectors:
+def _probe(model: SentenceEncoder | CrossEncoder) -> Vectors:
     """Return what the network itself gives: a sigmoid would hide an overflow, and a unit vector cannot be made of one."""
     if isinstance(model, CrossEncoder):
         return model.predict([(PROBE[0], text) for text in PROBE], score="logits")
     return model.engine.vectors([ids[: model.max_length] for ids in model.tokenizer.encode(PROBE)])
 
 
-def _known_hashes() -> dict[str, dict[str, str]]:
+def _read_hashes() -> dict[str, dict[str, str]]:
     file = BUNDLED / HASHES
     return dict(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else {}
 

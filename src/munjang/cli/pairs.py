@@ -111,7 +111,7 @@ def _show_pairs(mined: MinedPairs, rows: Sequence[TextRow], output: Path | None,
         table = ([f"{s:.3f}", a.name(), a.text, b.name(), b.text] for s, a, b in found)
         print_table(["score", "a", "", "b", " "], table, right=["score"], empty=f"no pairs above {threshold:.4g}")
     repeats = sum(len(group) - 1 for group in mined.same)
-    print_facts([("texts", f"{len(rows):,}"), ("pairs", f"{len(found):,}"), ("repeated texts", f"{repeats:,}"), *_written(output)])
+    print_facts([("texts", f"{len(rows):,}"), ("pairs", f"{len(found):,}"), ("repeated texts", f"{repeats:,}"), *_output_fact(output)])
 
 
 def _show_groups(mined: MinedPairs, rows: Sequence[TextRow], output: Path | None, threshold: float, *, as_json: bool) -> None:
@@ -124,7 +124,7 @@ def _show_groups(mined: MinedPairs, rows: Sequence[TextRow], output: Path | None
     if output is None:
         lines = ([str(number), rows[row].name(), rows[row].text] for number, group in enumerate(groups, 1) for row in group)
         print_table(["group", "row", "text"], lines, right=["group"], empty=f"no groups: no pairs above {threshold:.4g}")
-    print_facts([("texts", f"{len(rows):,}"), ("groups", f"{len(groups):,}"), *_written(output)])
+    print_facts([("texts", f"{len(rows):,}"), ("groups", f"{len(groups):,}"), *_output_fact(output)])
 
 
 def _show_deduped(found: Deduped, rows: Sequence[TextRow], output: Path | None, threshold: float, *, as_json: bool) -> None:
@@ -139,8 +139,8 @@ def _show_deduped(found: Deduped, rows: Sequence[TextRow], output: Path | None, 
     if output is None:
         table = ([f"{s:.3f}", row.name(), row.text, kept.name(), kept.text] for s, row, kept in dropped)
         print_table(["score", "goes", "", "stays", " "], table, right=["score"], empty=f"no near-duplicates above {threshold:.4g}")
-    print_facts([("texts", f"{len(rows):,}"), ("kept", f"{len(found.kept):,}"), ("dropped", f"{len(dropped):,}"), *_written(output)])
+    print_facts([("texts", f"{len(rows):,}"), ("kept", f"{len(found.kept):,}"), ("dropped", f"{len(dropped):,}"), *_output_fact(output)])
 
 
-def _written(output: Path | None) -> list[tuple[str, str]]:
+def _output_fact(output: Path | None) -> list[tuple[str, str]]:
     return [] if output is None else [("written to", str(output))]

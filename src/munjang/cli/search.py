@@ -61,7 +61,7 @@ def search(
     -o writes one row per hit as .csv, .tsv or .jsonl.
     """
     check_rows_output(output)
-    asked: list[str | None] = [*_asked(queries)] if queries else [None]
+    asked: list[str | None] = [*_read_queries(queries)] if queries else [None]
     if asked == [None] and not options["like"]:
         raise UsageError("no query was given, expected a QUERY, or --like with a document's id")
     if asked == [None] and options["hybrid"]:
@@ -93,7 +93,7 @@ def search(
         _show(query if len(asked) > 1 else None, hits, each)
 
 
-def _asked(queries: Sequence[str]) -> list[str]:
+def _read_queries(queries: Sequence[str]) -> list[str]:
     """Return the queries in order, with the lines of standard input in the place of "-"."""
     if queries.count("-") > 1:
         raise UsageError('"-" can stand in one place only: standard input is read once')
@@ -156,14 +156,14 @@ def _show(title: str | None, hits: Sequence[Hit], rows: Sequence[dict[str, Any]]
     print_table(("score", "id", "place", "text"), cells, right=("score",), title=title, empty="nothing was found")
     for hit, row in zip(hits, rows, strict=True):
         if hit.explanation is not None:
-            print(f"{hit.id}: {_explained(row['explanation'])}")
+            print(f"{hit.id}: {_explain(row['explanation'])}")
 
 
 def _place(hit: Hit) -> str:
     return "whole" if hit.stop - hit.start == len(hit.text) else f"{hit.start:,}–{hit.stop:,} of {len(hit.text):,}"
 
 
-def _explained(facts: dict[str, Any]) -> str:
+def _explain(facts: dict[str, Any]) -> str:
     from munjang.cli.show import one_line
 
     parts = []

@@ -281,9 +281,9 @@ def merge(
 
     if bool(topics) == (to is not None):
         raise UsageError("merge takes the numbers of topics, or --to: expected one of them")
-    model = _loaded(folder)
+    model = _load(folder)
     changed = merge_topics(model, [topics]) if topics else reduce_topics(model, to or 1)
-    _saved(changed, folder, output, as_json)
+    _save(changed, folder, output, as_json)
 
 
 @app.command(epilog=examples("munjang topics split model/ 0 --parts 3"))
@@ -296,7 +296,7 @@ def split(
     as_json: JsonOption = False,
 ) -> None:
     """Split a saved topic."""
-    _saved(split_topic(_loaded(folder), topic, **options), folder, output, as_json)
+    _save(split_topic(_load(folder), topic, **options), folder, output, as_json)
 
 
 @app.command(epilog=examples("munjang topics outliers model/ 0"))
@@ -309,7 +309,7 @@ def outliers(
     """Change the fraction of documents without a topic; 0 gives every document one."""
     from munjang.analyze.topics.edit import set_outliers
 
-    _saved(set_outliers(_loaded(folder), share), folder, output, as_json)
+    _save(set_outliers(_load(folder), share), folder, output, as_json)
 
 
 @app.command(epilog=examples('munjang topics rename model/ 0 "elections"'))
@@ -323,7 +323,7 @@ def rename(
     """Rename a saved topic."""
     from munjang.analyze.topics.edit import rename_topic
 
-    _saved(rename_topic(_loaded(folder), topic, name), folder, output, as_json)
+    _save(rename_topic(_load(folder), topic, name), folder, output, as_json)
 
 
 @app.command(epilog=examples("munjang topics update model/ more.csv"))
@@ -341,20 +341,20 @@ def update(
     from munjang.analyze.topics.edit import update_topics
     from munjang.cli.collection import read_collection
 
-    found = _loaded(folder)
+    found = _load(folder)
     read = read_collection(file, columns)
     ready = None if vectors is None else read_vectors(vectors)
     encoder = None if ready is not None else own_encoder(found, chosen_model.model, chosen_model.compute)
-    _saved(update_topics(found, read.texts, vectors=ready, encoder=encoder), folder, output, as_json)
+    _save(update_topics(found, read.texts, vectors=ready, encoder=encoder), folder, output, as_json)
 
 
-def _loaded(folder: Path) -> TopicModel:
+def _load(folder: Path) -> TopicModel:
     from munjang.analyze.topics.saving import load_topics
 
     return load_topics(folder)
 
 
-def _saved(model: TopicModel, folder: Path, output: Path | None, as_json: bool) -> None:
+def _save(model: TopicModel, folder: Path, output: Path | None, as_json: bool) -> None:
     from munjang.analyze.topics.saving import save_topics
     from munjang.cli.topics_show import show_model
 

@@ -47,7 +47,7 @@ def train(
         from munjang.train.recipe import read_recipe
     except ImportError as error:
         raise explain_import_error(error) from error
-    overrides = dict(_parsed(item) for item in change or [])
+    overrides = dict(_parse_change(item) for item in change or [])
     if output is not None:
         overrides["output"] = str(output.absolute())
     if model is not None:
@@ -74,7 +74,7 @@ def train(
     print_facts(facts)
 
 
-def _parsed(item: str) -> tuple[str, Any]:
+def _parse_change(item: str) -> tuple[str, Any]:
     """Read KEY=VALUE, the value as TOML where it is TOML and as text where it is not."""
     import tomllib
 

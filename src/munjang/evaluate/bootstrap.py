@@ -138,11 +138,11 @@ def resample_pearson(x: ArrayLike, y: ArrayLike) -> Resampled:
     x_N, y_N = _standardise(x_N), _standardise(y_N)
     moments_N5 = np.stack([x_N, y_N, x_N * x_N, y_N * y_N, x_N * y_N], axis=1)
 
-    def resampled(counts_BN: FloatArray) -> FloatArray:
+    def resample(counts_BN: FloatArray) -> FloatArray:
         mx, my, xx, yy, xy = (counts_BN @ moments_N5 / n).T
         return _divide(xy - mx * my, xx - mx * mx, yy - my * my)
 
-    return resampled
+    return resample
 
 
 def resample_spearman(x: ArrayLike, y: ArrayLike) -> Resampled:
@@ -150,14 +150,14 @@ def resample_spearman(x: ArrayLike, y: ArrayLike) -> Resampled:
     x_N, y_N = check_aligned(x, y, names=("x", "y"))
     rank_x, rank_y = _make_ranker(x_N), _make_ranker(y_N)
 
-    def resampled(counts_BN: FloatArray) -> FloatArray:
+    def resample(counts_BN: FloatArray) -> FloatArray:
         dx_BN, dy_BN = rank_x(counts_BN), rank_y(counts_BN)
         weighted_BN = counts_BN * dx_BN
         xx, xy = np.einsum("bn,bn->b", weighted_BN, dx_BN), np.einsum("bn,bn->b", weighted_BN, dy_BN)
         yy = np.einsum("bn,bn,bn->b", counts_BN, dy_BN, dy_BN)
         return _divide(xy, xx, yy)
 
-    return resampled
+    return resample
 
 
 def make_spearman(gold: ArrayLike) -> Statistic:
@@ -197,14 +197,14 @@ def _make_ranker(values_N: FloatArray) -> Callable[[FloatArray], FloatArray]:
     if starts_G is not None and starts_G.size == values_N.size:
         starts_G = None  # no ties: nothing to add up
 
-    def ranked(counts_BN: FloatArray) -> FloatArray:
+    def rank(counts_BN: FloatArray) -> FloatArray:
         size_BG = counts_BN[:, order_N] if starts_G is None else np.add.reduceat(counts_BN[:, order_N], starts_G, axis=1)
         rank_BG = np.cumsum(size_BG, axis=1)
         rank_BG -= (size_BG - 1) / 2 + centre
         result: FloatArray = rank_BG[:, group_N]
         return result
 
-    return ranked
+    return rank
 
 
 def _standardise(values: FloatArray) -> FloatArray:

@@ -204,7 +204,7 @@ _TURN = math.pi * (3 - math.sqrt(5))  # the angle by which a sunflower sets its 
 def bubble_map(topics: Sequence[TopicView], *, language: Language = "en") -> str:
     """Return the map; a bubble's area is the number of its documents."""
     radii = _compute_radii([topic.size for topic in topics])
-    places = _push_apart(_spread([topic.place for topic in topics]), radii)
+    places = _push_apart(_spread_out([topic.place for topic in topics]), radii)
     low_x, low_y = (min((place[axis] - r for place, r in zip(places, radii, strict=True)), default=0) - MARGIN for axis in (0, 1))
     high_x, high_y = (max((place[axis] + r for place, r in zip(places, radii, strict=True)), default=1) + MARGIN for axis in (0, 1))
     each = max(1, math.ceil(sum(topic.size for topic in topics) / DOTS))
@@ -225,7 +225,7 @@ def _compute_radii(sizes: Sequence[int]) -> list[float]:
     return [max(7.0, math.sqrt(SHARE * WIDTH * WIDTH * 0.6 * size / whole / math.pi)) for size in sizes]
 
 
-def _spread(places: Sequence[tuple[float, float]]) -> list[list[float]]:
+def _spread_out(places: Sequence[tuple[float, float]]) -> list[list[float]]:
     """Scale places to the map; places that fall together are set apart by a hair, each in its own direction."""
     reach = max((abs(value) for place in places for value in place), default=0.0) or 1.0
     return [

@@ -247,7 +247,7 @@ class Tokenizer:
 
     def encode_with_offsets(self, text: str) -> Inspected:
         """Return one text's ids, tokens, character offsets and which of them are special."""
-        encoding = self._inner.encode(self._prepared(text))
+        encoding = self._inner.encode(self._prepare(text))
         return Inspected(encoding.ids, self.tokens(encoding.ids), encoding.offsets, encoding.special_tokens_mask)
 
     def tokens(self, ids: Iterable[int]) -> list[str]:
@@ -276,11 +276,11 @@ class Tokenizer:
         for name, value in files.items():
             (folder / name).write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
-    def _prepared(self, text: str) -> str:
+    def _prepare(self, text: str) -> str:
         return break_long_words(clean(text, limits=self._limits), limits=self._limits)
 
     def _encodings(self, texts: Sequence[str], *, special: bool) -> list[tokenizers.Encoding]:
-        prepared = [self._prepared(text) for text in texts]
+        prepared = [self._prepare(text) for text in texts]
         try:
             encodings: list[tokenizers.Encoding] = self._inner.encode_batch_fast(prepared, add_special_tokens=special)
         except Exception as error:  # tokenizers raises plain Exception

@@ -68,7 +68,7 @@ class TrainableCrossEncoder(TrainableModel):
         wrapped = [self.tokenizer.wrap_pair(*fit_pair(first, second, self._room)) for first, second in pairs]
         ids, types = [row for row, _ in wrapped], [row for _, row in wrapped]
         if self._parts is None or self._head is None:
-            return self._padded(ids, types)
+            return self._run_padded(ids, types)
         packed = pack(ids, types).to(self.device)
         logits_BK: Tensor = self._head(run_packed_first(self._parts, packed))
         return logits_BK[packed.order_N]
@@ -118,7 +118,7 @@ class TrainableCrossEncoder(TrainableModel):
     def _own_pieces(self) -> list[int]:
         return [*self.tokenizer.wrap_pair([], [])[0], self.tokenizer.pad_id]
 
-    def _padded(self, ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]]) -> Tensor:
+    def _run_padded(self, ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]]) -> Tensor:
         """Run a family that packing does not know the usual way."""
         longest = max(len(row) for row in ids)
 

@@ -282,7 +282,7 @@ class TrainableEncoder(TrainableModel):
     def hidden(self, ids: Sequence[Sequence[int]]) -> tuple[Tensor, PackedTexts]:
         """Return the last layer's row of each token, shape (T, width), in the order of the plan that comes with it."""
         packed = pack(ids).to(self.device)
-        return self._padded_hidden(packed, ids) if self._parts is None else run_packed(self._parts, packed), packed
+        return self._run_padded(packed, ids) if self._parts is None else run_packed(self._parts, packed), packed
 
     def columns(self, columns: Sequence[Sequence[Sequence[int]]]) -> list[Tensor]:
         """Return one tensor of vectors per column, all columns in one pass."""
@@ -318,7 +318,7 @@ class TrainableEncoder(TrainableModel):
         """The modules of the pass without padding."""
         return self._parts
 
-    def _padded_hidden(self, packed: PackedTexts, ids: Sequence[Sequence[int]]) -> Tensor:
+    def _run_padded(self, packed: PackedTexts, ids: Sequence[Sequence[int]]) -> Tensor:
         """Run a family that packing does not know the usual way, and take the real tokens out."""
         longest = int(packed.lengths_N[0])
         lengths_N = packed.lengths_N[packed.order_N]

@@ -110,7 +110,7 @@ def prepare_stage(
         if key not in known:
             _refuse_misfit(source.objective or recipe.objective, found)
             made, why = _make_objective(recipe, source, found, encoder.dimension)
-            made.attach(encoder, table.used().tolist())
+            made.attach(encoder, table.find_used_pieces().tolist())
             known[key] = len(objectives)
             objectives.append(made)
             messages.append(describe_rows(found, made, why))

@@ -53,7 +53,7 @@ class TokenTable:
         place = self._places[text]
         return int(self._starts[place + 1] - self._starts[place])
 
-    def used(self) -> NDArray[np.int64]:
+    def find_used_pieces(self) -> NDArray[np.int64]:
         """Return every piece that stands in some text, in order."""
         return np.unique(self._ids).astype(np.int64)
 
@@ -140,9 +140,9 @@ class Stage:
         labels = self.data[data].labels
         return None if labels is None else labels[torch.as_tensor(rows)]
 
-    def trained_pieces(self) -> NDArray[np.int64] | None:
+    def find_trained_pieces(self) -> NDArray[np.int64] | None:
         """Return the pieces whose embeddings learn; None where all do: under weight decay, or if an objective reads them all."""
-        used = self.table.used()
+        used = self.table.find_used_pieces()
         needed = [objective.pieces(used.tolist()) for objective in self.objectives]
         if self.recipe.weight_decay != 0 or any(pieces is None for pieces in needed):
             return None

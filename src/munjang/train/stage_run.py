@@ -165,7 +165,7 @@ class StageRun:
         self.dev, self.test = measures.dev, measures.test
         self.recipe, self.processes = stage.recipe, training.processes
         freeze(encoder, self.recipe)
-        pieces = stage.trained_pieces()
+        pieces = stage.find_trained_pieces()
         if pieces is not None:
             encoder.train_rows(torch.from_numpy(pieces))
         heads = nn.ModuleList(stage.objectives).to(self.processes.device)

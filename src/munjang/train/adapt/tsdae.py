@@ -55,10 +55,10 @@ class DecoderLayer(nn.Module):
         rate = self.rate if self.training else 0.0
         # texts are padded at their ends, and no piece looks ahead, so padding needs no mask
         attended = F.scaled_dot_product_attention(shaped[0], shaped[1], shaped[2], is_causal=True, dropout_p=rate)
-        hidden_NLD = self.norms[0](hidden_NLD + self._dropped(self.out(attended.transpose(1, 2).reshape(count, length, width))))
+        hidden_NLD = self.norms[0](hidden_NLD + self._drop(self.out(attended.transpose(1, 2).reshape(count, length, width))))
         told_ND = self.memory_out(self.memory_value(memory_ND))
-        hidden_NLD = self.norms[1](hidden_NLD + self._dropped(told_ND[:, None, :]))
-        made: Tensor = self.norms[2](hidden_NLD + self._dropped(self.down(self.activation(self.up(hidden_NLD)))))
+        hidden_NLD = self.norms[1](hidden_NLD + self._drop(told_ND[:, None, :]))
+        made: Tensor = self.norms[2](hidden_NLD + self._drop(self.down(self.activation(self.up(hidden_NLD)))))
         return made
 
     def copy_from(self, layer: PartsLayer) -> None:
@@ -71,7 +71,7 @@ class DecoderLayer(nn.Module):
         self.norms[0].load_state_dict(layer.attention_norm.state_dict())
         self.norms[2].load_state_dict(layer.final_norm.state_dict())
 
-    def _dropped(self, values: Tensor) -> Tensor:
+    def _drop(self, values: Tensor) -> Tensor:
         return F.dropout(values, self.rate, self.training)
 
 

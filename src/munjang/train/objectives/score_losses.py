@@ -180,13 +180,13 @@ class LambdaLoss:
         # documents in the order the model gives them, padding last
         order_QN = logits_QN.masked_fill(~mask_QN, -torch.inf).argsort(dim=1, descending=True)
         scores_QN, relevance_QN, real_QN = (rows.gather(1, order_QN) for rows in (logits_QN, labels_QN, mask_QN))
-        counted_QNN = self._counted(relevance_QN, real_QN)
+        counted_QNN = self._find_counted(relevance_QN, real_QN)
         gains_QN = _make_gains(relevance_QN.masked_fill(~real_QN, 0.0), k=self.k)
         weights = pair_weights(gains_QN, weighting=self.weighting, mu=self.mu).expand(counted_QNN.shape)[counted_QNN]
         differences = (scores_QN[:, :, None] - scores_QN[:, None, :])[counted_QNN]
         return -(weights * F.logsigmoid(self.sigma * differences)).sum() / (max(len(differences), 1) * math.log(2))
 
-    def _counted(self, relevance_QN: Tensor, real_QN: Tensor) -> Tensor:
+    def _find_counted(self, relevance_QN: Tensor, real_QN: Tensor) -> Tensor:
         """Return which pairs of positions count: both real, the first more relevant, one of them among the first k."""
         counted_QNN = real_QN[:, :, None] & real_QN[:, None, :]
         if self.weighting != "ndcg1":
