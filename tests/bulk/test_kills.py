@@ -36,7 +36,7 @@ def check(output, clean, rows: int) -> None:
     assert not list(output.glob("**/.*.part"))
 
 
-@CREWS
+@pytest.mark.parametrize("dask", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["local", "dask"])
 def test_a_job_survives_kills_of_workers_and_of_itself(tmp_path, encode, tiny_bert_folder, dask):
     if dask:
         pytest.importorskip("distributed")
