@@ -188,7 +188,7 @@ def computed(call: Call, content: Any, read: Iterable[Sized]) -> Reply:
     """
     milliseconds = str(int((time.perf_counter() - call.start) * 1000))
     headers = {
-        "x-compute-type": "cpu",
+        "x-compute-type": "cpu" if call.service.encoder.device in ("cpu", "openvino") else "gpu",
         "x-compute-time": milliseconds,
         "x-compute-characters": str(sum(map(len, read))),
         "x-compute-tokens": str(call.errand.tokens),
