@@ -87,7 +87,7 @@ class MunjangClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         self,
         model: str | Path | None = None,
         *,
-        compute: Compute = "float32",
+        compute: Compute = DEFAULT_COMPUTE,
         class_weight: Literal["none", "balanced"] = "none",
         strength: float | None = None,
         seed: int = 0,
