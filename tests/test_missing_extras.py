@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 
@@ -73,3 +74,14 @@ def test_the_missing_part_and_the_line_that_installs_it_are_named(what, monkeypa
         call()
     assert str(caught.value).endswith(f"pip install 'munjang[{extra}]'")
     assert (caught.value.exit_code, caught.value.http_status, caught.value.extra) == (2, 501, extra)
+
+
+def test_every_command_shows_its_options_without_any_extra() -> None:
+    code = (
+        "import importlib, pkgutil, sys, munjang.cli\n"
+        "hidden = 'sklearn torch transformers accelerate distributed dask pyarrow starlette pydantic orjson faiss kiwipiepy psycopg'\n"
+        "sys.modules.update(dict.fromkeys(hidden.split()))\n"
+        "for found in pkgutil.iter_modules(munjang.cli.__path__):\n"
+        "    importlib.import_module(f'munjang.cli.{found.name}')\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

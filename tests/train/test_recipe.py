@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from munjang.errors import InputError, UsageError
-from munjang.train.recipe import ModelRecipe, list_differences, make_recipe, read_recipe
+from munjang.train.adapt import TEXT_OBJECTIVES
+from munjang.train.plans import BATCH_SIZES, LEARNING_RATES
+from munjang.train.recipe import ModelRecipe, TextMethod, list_differences, make_recipe, read_recipe
 
 WRITTEN = """
 output = "out"
@@ -119,3 +121,7 @@ def test_data_that_is_no_table_is_refused() -> None:
 def test_a_pooling_that_there_is_not_is_refused_in_python_too() -> None:
     with pytest.raises(UsageError, match="pooling='median', expected one of cls, max, mean"):
         ModelRecipe(base="x", pooling="median")  # type: ignore[arg-type]
+
+
+def test_the_methods_over_plain_text_are_the_objectives_over_plain_text() -> None:
+    assert set(get_args(TextMethod)) == set(TEXT_OBJECTIVES) == set(LEARNING_RATES) == set(BATCH_SIZES)

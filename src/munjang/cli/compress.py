@@ -53,7 +53,9 @@ ONE_ROUND = 1.0
 class CompressionSteps:
     """Which steps to take; None and False leave one out."""
 
-    layers: Annotated[tuple[int, ...] | None, Option("Keep only these layers.", flags=("--keep-layers",), commas=True)] = None
+    layers: Annotated[tuple[int, ...] | None, Option("Keep only these layers, such as 0,2,4.", flags=("--keep-layers",), commas=True)] = (
+        None
+    )
     vocabulary: PruneOptions | None = None
     dimension: Annotated[int | None, Option("Reduce vectors to this many dimensions.", min=1, flags=("--dimensions",))] = None
     half: Annotated[bool, Option("Write float16: half the bytes on disk.")] = False
