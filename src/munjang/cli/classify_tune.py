@@ -62,7 +62,7 @@ def compare_tuned(texts: Sequence[str], labels: Sequence[Any], model: Path, vect
     right = {"frozen": np.zeros(len(texts), dtype=bool), "tuned": np.zeros(len(texts), dtype=bool)}
     for fold in np.unique(fold_N[held]):
         inside, outside = np.flatnonzero(fold_N == fold), np.flatnonzero(fold_N != fold)
-        body = tune_body(model, [texts[row] for row in outside], gold_N[outside].tolist(), seed=seed)
+        body = tune_body(model, [texts[row] for row in outside.tolist()], gold_N[outside].tolist(), seed=seed)
         for name, rows_ND in (("frozen", vectors_ND), ("tuned", body.encode(texts))):
             right[name][inside] = _predict(texts, gold_N, rows_ND, outside, inside) == gold_N[inside]
     mended = int((right["tuned"] & ~right["frozen"]).sum())
@@ -99,4 +99,4 @@ def _predict(texts: Sequence[str], gold_N: Ints, rows_ND: Vectors, outside: Ints
 
     made = fit_classifier([texts[row] for row in outside], gold_N[outside], vectors=rows_ND[outside])
     found = apply_classifier(made, [texts[row] for row in inside], vectors=rows_ND[inside])
-    return np.array([int(name) for name in made.labels])[found.best_N]
+    return np.asarray(np.array([int(name) for name in made.labels])[found.best_N])
