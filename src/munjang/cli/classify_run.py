@@ -168,13 +168,14 @@ def fit_and_save(
     )
     texts = [row.text for row in rows]
     target_NC = label_rows(labels, len(texts), multi=options["multi"]).target_NC
-    encoder = load_encoder(model.model, compute=model.compute)
+    loaded = load_encoder(model.model, compute=model.compute)
+    encoder: Encoder = loaded
     vectors_ND = find_vectors(texts, encoder, None)
-    name, tuned = model.model or encoder.name, None
+    name, tuned = model.model or loaded.name, None
     if tune:
-        tuned = compare_tuned(texts, labels, encoder.model.folder.path, vectors_ND, seed=options["seed"])
+        tuned = compare_tuned(texts, labels, loaded.model.folder.path, vectors_ND, seed=options["seed"])
         if tuned.kept:
-            encoder, name = save_tuned(texts, labels, encoder.model.folder.path, output, seed=options["seed"])
+            encoder, name = save_tuned(texts, labels, loaded.model.folder.path, output, seed=options["seed"])
             vectors_ND = find_vectors(texts, encoder, None)
     made = replace(fit_classifier(texts, labels, encoder, **options, vectors=vectors_ND), encoder_name=name)
     points = list(draw_learning_curve(texts, labels, sizes=curve, seed=options["seed"], vectors=vectors_ND)) if curve else []

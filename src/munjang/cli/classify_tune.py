@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from munjang.errors import UsageError
 
 if TYPE_CHECKING:
-    from munjang.models.prompted_encoder import PromptedEncoder
-    from munjang.types import Ints, Vectors
+    import numpy as np
+
+    from munjang.types import Encoder, Ints, Vectors
 
 TRIES = 3
 """Folds on which the tuned body is compared with the frozen one."""
@@ -61,7 +62,7 @@ def compare_tuned(texts: Sequence[str], labels: Sequence[Any], model: Path, vect
     right = {"frozen": np.zeros(len(texts), dtype=bool), "tuned": np.zeros(len(texts), dtype=bool)}
     for fold in np.unique(fold_N[held]):
         inside, outside = np.flatnonzero(fold_N == fold), np.flatnonzero(fold_N != fold)
-        body = tune_body(model, [texts[int(row)] for row in outside], gold_N[outside].tolist(), seed=seed)
+        body = tune_body(model, [texts[row] for row in outside.tolist()], gold_N[outside].tolist(), seed=seed)
         for name, rows_ND in (("frozen", vectors_ND), ("tuned", body.encode(texts))):
             right[name][inside] = _predict(texts, gold_N, rows_ND, outside, inside) == gold_N[inside]
     mended = int((right["tuned"] & ~right["frozen"]).sum())
@@ -71,7 +72,7 @@ def compare_tuned(texts: Sequence[str], labels: Sequence[Any], model: Path, vect
     return TuneOutcome(mended > broken and p <= SURE, accuracy["frozen"], accuracy["tuned"], mended, broken, p)
 
 
-def save_tuned(texts: Sequence[str], labels: Sequence[Any], model: Path, output: Path, *, seed: int) -> tuple[PromptedEncoder, str]:
+def save_tuned(texts: Sequence[str], labels: Sequence[Any], model: Path, output: Path, *, seed: int) -> tuple[Encoder, str]:
     """Tune a body on all examples, save it into the classifier's folder, and return it with its place."""
     import hashlib
 
@@ -90,13 +91,12 @@ def save_tuned(texts: Sequence[str], labels: Sequence[Any], model: Path, output:
     return load_encoder(str(target)), str(target)
 
 
-def _predict(texts: Sequence[str], gold_N: Ints, rows_ND: Vectors, outside: Ints, inside: Ints) -> Ints:
+def _predict(texts: Sequence[str], gold_N: Ints, rows_ND: Vectors, outside: Ints, inside: Ints) -> np.ndarray[Any, Any]:
     import numpy as np
 
     from munjang.analyze.classify.apply import apply_classifier
     from munjang.analyze.classify.fitting import fit_classifier
 
-    made = fit_classifier([texts[int(row)] for row in outside], gold_N[outside], vectors=rows_ND[outside])
-    found = apply_classifier(made, [texts[int(row)] for row in inside], vectors=rows_ND[inside])
-    predicted_N: Ints = np.array([int(name) for name in made.labels])[found.best_N]
-    return predicted_N
+    made = fit_classifier([texts[row] for row in outside], gold_N[outside], vectors=rows_ND[outside])
+    found = apply_classifier(made, [texts[row] for row in inside], vectors=rows_ND[inside])
+    return np.asarray(np.array([int(name) for name in made.labels])[found.best_N])

@@ -36,14 +36,15 @@ class DoubtfulLabel:
     suggested: str | None
     """The label that the other examples suggest; None where a label should go."""
     doubt: float
-    """From 0 to 1: how much likelier the suggestion is."""
+    """From 0 to 1: the probability that the label is another one. It ranks better than how much likelier the suggestion is: a row that
+    could have several other labels is no less wrong."""
 
 
 def find_doubtful(classifier: TextClassifier, *, top: int | None = None) -> list[DoubtfulLabel]:
     """Return the examples that held-out predictions contradict, the most doubtful first."""
     held = classifier.held_out
     against = held.given_N != held.best_N
-    doubt = held.confidence_N - held.given_probability_N
+    doubt = 1 - held.given_probability_N
     if classifier.multi:
         doubt = np.where(held.best_N == NO_LABEL, 1 - 2 * held.confidence_N, 2 * held.confidence_N - 1)
     order = np.flatnonzero(against)[np.argsort(-doubt[against], kind="stable")]
