@@ -59,7 +59,8 @@ class DisentangledBias:
     def write(self, pen: GraphBuilder, query: str, key: str, query_places: str, key_places: str) -> str:
         """Return the sum of both terms, (B, N, C, L)."""
         distance = pen.add("Sub", [pen.add("Unsqueeze", [query_places, pen.constant([1])]), key_places])
-        row_CL = pen.add("Gather", [self.buckets, pen.add("Add", [distance, pen.constant(self.middle)])])
+        known = pen.add("Min", [distance, pen.constant(self.middle)])  # a block's last queries may stand behind the longest text
+        row_CL = pen.add("Gather", [self.buckets, pen.add("Add", [known, pen.constant(self.middle)])])
         lowest, highest = pen.add("ReduceMin", [row_CL], keepdims=0), pen.add("ReduceMax", [row_CL], keepdims=0)
         row_CL = pen.add("Sub", [row_CL, lowest])
         first = pen.add("Unsqueeze", [lowest, pen.constant([0])])
