@@ -25,7 +25,7 @@ GROUPS = {
         CommandEntry("add", "munjang.cli.add", "Add documents to a library or update it."),
         CommandEntry("remove", "munjang.cli.remove", "Remove documents from a library by id."),
         CommandEntry("reencode", "munjang.cli.reencode", "Re-encode every document of a library."),
-        CommandEntry("index", "munjang.cli.index", "Build what searches use; with --late, token vectors."),
+        CommandEntry("index", "munjang.cli.index", "Build what searches of a library use."),
         CommandEntry("copy", "munjang.cli.copy", "Copy documents and vectors from one library to another."),
         CommandEntry("lint", "munjang.cli.lint", "Find problems in a data file, or leaks between two."),
     ),

@@ -41,6 +41,10 @@ _UNIFORM_STEP = 0.9957
 """The step, in deviations, with which four equal steps lose least of a normal distribution (Max, 1960)."""
 
 
+_FOUR_CODES = ((np.arange(256)[:, None] >> np.array([6, 4, 2, 0])) & 3).astype(np.uint8).view(np.uint32)[:, 0]
+"""The four codes of two bits in each byte, as four bytes."""
+
+
 @dataclass(frozen=True, eq=False)
 class TokenCodebook:
     """What stored token codes mean: centre + scale × (code − middle) in each dimension."""
@@ -116,8 +120,7 @@ class TokenCodebook:
         if self.format == "1bit":
             return np.unpackbits(codes_TB, axis=1)
         if self.format == "2bit":
-            shifts = np.array([6, 4, 2, 0], np.uint8)
-            return ((codes_TB[:, :, None] >> shifts) & np.uint8(3)).reshape(len(codes_TB), -1)
+            return np.take(_FOUR_CODES, codes_TB).view(np.uint8).reshape(len(codes_TB), -1)
         return codes_TB
 
 
