@@ -82,8 +82,8 @@ def serve(
             max_wait or SERVE_LIMITS.wait_seconds,
         )
     )
-    encoder, *more = _encoders(libraries, model or [], compute)
-    rerankers = _rerankers(rerank_model or [], encoder.compute)
+    encoder, *more = load_encoders(libraries, model or [], compute)
+    rerankers = load_rerankers(rerank_model or [], encoder.compute)
 
     from munjang.serve.running import run
     from munjang.serve.service import Service
@@ -147,7 +147,7 @@ def _need_extra() -> None:
         raise MissingExtra("munjang serve", "serve")
 
 
-def _encoders(libraries: tuple[str, ...], models: list[str], compute: Compute | None) -> list[SentenceEncoder]:
+def load_encoders(libraries: tuple[str, ...], models: list[str], compute: Compute | None) -> list[SentenceEncoder]:
     """Load the models named, else those that the libraries were built with, else the default one; each once.
 
     A model computes as it did for the first library of its name.
@@ -175,7 +175,7 @@ def _encoders(libraries: tuple[str, ...], models: list[str], compute: Compute | 
     return found
 
 
-def _rerankers(names: list[str], compute: Compute) -> list[CrossEncoder]:
+def load_rerankers(names: list[str], compute: Compute) -> list[CrossEncoder]:
     """Load the cross-encoders that are named, or the default one where there is one."""
     from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.registry import resolve_reranker
