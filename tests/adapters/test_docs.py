@@ -65,7 +65,13 @@ def test_a_python_block_runs(name: str, block: str, home: Path) -> None:
 
 
 def test_every_adapter_has_its_block() -> None:
-    files = {path.stem for path in (ROOT / "src/munjang/adapters").glob("*.py")} - {"__init__", "loading", "missing", "llm"}
+    files = {path.stem for path in (ROOT / "src/munjang/adapters").glob("*.py")} - {
+        "__init__",
+        "library_search",
+        "loading",
+        "missing",
+        "llm",
+    }
     assert {name for block in BLOCKS for name in re.findall(r"munjang\.adapters\.(\w+)", block)} == files
 
 

@@ -10,6 +10,8 @@ import pytest
 ADAPTERS = [
     ("langchain", "langchain_core", "langchain-core"),
     ("llamaindex", "llama_index", "llama-index-core"),
+    ("langchain_store", "langchain_core", "langchain-core"),
+    ("llamaindex_store", "llama_index", "llama-index-core"),
     ("sklearn", "sklearn", "scikit-learn"),
     ("keybert", "keybert", "keybert"),
     ("bertopic", "bertopic", "bertopic"),

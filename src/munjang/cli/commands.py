@@ -62,6 +62,7 @@ GROUPS = {
     ),
     "Run": (
         CommandEntry("serve", "munjang.cli.serve", "Serve models, libraries and analyses over HTTP."),
+        CommandEntry("mcp", "munjang.cli.mcp", "Serve libraries to language models (Model Context Protocol)."),
         CommandEntry("bulk", "munjang.cli.bulk", "Encode files larger than memory into a folder of vectors."),
         CommandEntry("export", "munjang.cli.export", "Export a model as one verified ONNX graph."),
         CommandEntry("demo", "munjang.cli.demo", "Search a small sample collection in Korean and English."),

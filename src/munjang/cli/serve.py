@@ -86,8 +86,8 @@ def serve(
         )
     )
     classifiers = _classifiers(classifier or [])
-    encoder, *more = _encoders(libraries, model or [], compute)
-    rerankers = _rerankers(rerank_model or [], encoder.compute)
+    encoder, *more = load_encoders(libraries, model or [], compute)
+    rerankers = load_rerankers(rerank_model or [], encoder.compute)
     pair_classifiers = _pair_classifiers(pair_classifier or [], encoder.compute)
 
     from munjang.serve.running import run
@@ -173,7 +173,7 @@ def _need_extra() -> None:
         raise MissingExtra("munjang serve", "serve")
 
 
-def _encoders(libraries: tuple[str, ...], models: list[str], compute: Compute | None) -> list[SentenceEncoder]:
+def load_encoders(libraries: tuple[str, ...], models: list[str], compute: Compute | None) -> list[SentenceEncoder]:
     """Load the models named, else those that the libraries were built with, else the default one; each once.
 
     A model computes as it did for the first library of its name.
@@ -207,7 +207,7 @@ def _pair_classifiers(names: list[str], compute: Compute) -> list[PairClassifier
     return [PairClassifier.load(name, compute=compute) for name in names]
 
 
-def _rerankers(names: list[str], compute: Compute) -> list[CrossEncoder]:
+def load_rerankers(names: list[str], compute: Compute) -> list[CrossEncoder]:
     """Load the cross-encoders that are named, or the default one where there is one."""
     from munjang.cli.load_model import load_cross_encoder
     from munjang.models.registry import resolve_reranker

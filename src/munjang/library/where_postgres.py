@@ -42,6 +42,10 @@ def where_postgres(condition: Condition | None) -> Bound:
     match condition:
         case None:
             return "true", []
+        case AllOf(()):
+            return "(1 = 1)", []
+        case AnyOf(()) | OneOf(_, ()):
+            return "(1 = 0)", []
         case AllOf(conditions):
             return _joined(" AND ", conditions)
         case AnyOf(conditions):

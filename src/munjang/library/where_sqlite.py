@@ -31,6 +31,10 @@ def where_sql(condition: Condition | None) -> Bound:
     match condition:
         case None:
             return "1", []
+        case AllOf(()):
+            return "(1 = 1)", []
+        case AnyOf(()) | OneOf(_, ()):
+            return "(1 = 0)", []
         case AllOf(conditions):
             return _joined(" AND ", conditions)
         case AnyOf(conditions):

@@ -27,6 +27,7 @@ from munjang.errors import MunjangError, UsageError
 from munjang.limits import ServeLimits
 from munjang.serve.access_log import AccessLog
 from munjang.serve.app import make_app
+from munjang.serve.keys import KeyRing
 from munjang.serve.protocol import BoundedProtocol
 from munjang.serve.service import Service
 
@@ -83,8 +84,25 @@ def resident_bytes() -> int:
         return 0
 
 
-class GentleServer(uvicorn.Server):
-    """uvicorn's server, which otherwise ends with the signal that stopped it and not with 0, and may wait for ever."""
+class SignalServer(uvicorn.Server):
+    """uvicorn's server, which otherwise ends with the signal that stopped it and not with 0."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Stop on a signal and do not raise it again."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+class GentleServer(SignalServer):
+    """The server of a service, which does not wait for ever when it is stopped."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
@@ -107,19 +125,6 @@ class GentleServer(uvicorn.Server):
         """Stop jobs at once: nobody waits for them with a request."""
         self._service.jobs.stop()
         await super().shutdown(sockets)
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None, None, None]:
-        """Stop on a signal and do not raise it again."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
 
 def make_server(service: Service, *, log: BinaryIO | None = None) -> GentleServer:
@@ -169,7 +174,7 @@ def run(service: Service, *, log: BinaryIO | None = None, ready: Callable[[str],
     service.jobs.start("warm", "", lambda _job: _warm(service))
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.freeze()  # what is loaded by now stays; the collector need not walk it again and again
-    _reload_keys_on_hangup(service)
+    reload_keys_on_hangup(service.keys, settings.keys_file)
     server = make_server(service, log=log)
     server.run(sockets=[bound])
     if not server.force_exit:  # else threads may be at work still
@@ -189,14 +194,16 @@ def _prepare_process(limits: ServeLimits) -> None:
         ctypes.CDLL(None).mallopt(-8, MAX_ARENAS)  # M_ARENA_MAX
 
 
-def _reload_keys_on_hangup(service: Service) -> None:
+def reload_keys_on_hangup(keys: KeyRing, file: Path | None) -> None:
+    """Read the key file again at SIGHUP, where there is one."""
+
     def reload(*_: object) -> None:
         try:
-            service.keys.reload()
+            keys.reload()
         except MunjangError as error:
             print(f"munjang: the keys stay as they were: {error}", file=sys.stderr, flush=True)
 
-    if service.settings.keys_file is not None and hasattr(signal, "SIGHUP"):
+    if file is not None and hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, reload)
 
 
