@@ -61,9 +61,9 @@ def mcp(
     from munjang.serve.libraries import Libraries
     from munjang.serve.mcp_server import McpServer
     from munjang.serve.mcp_tools import Toolbox
-    from munjang.serve.settings import ServerSettings, checked
+    from munjang.serve.settings import ServerSettings, check_settings
 
-    settings = checked(
+    settings = check_settings(
         ServerSettings(
             host=host,
             port=port,
