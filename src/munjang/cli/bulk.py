@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from munjang.bulk.run import WorkerConfig, connect_dask, encode_bulk
+from munjang.bulk.run import WorkerConfig, encode_bulk
 from munjang.bulk.settings import BulkSettings
 from munjang.cli.options import Chosen, JsonOption, ModelOption, NoQuotingOption, Takes, chosen_pooling, examples, new_app
-from munjang.cli.row_files import write_rows
 from munjang.cli.show import emit, note, print_facts, print_table, size_text
 from munjang.errors import InputError, UsageError
 from munjang.wording import count
@@ -22,7 +21,6 @@ from munjang.wording import count
 if TYPE_CHECKING:
     from munjang.bulk.estimate import Estimate
     from munjang.bulk.job import BulkJob, Receipt, ShardSpec
-    from munjang.bulk.pair_blocks import BulkPairs
     from munjang.bulk.run import BulkReport, ProgressFactory
 
 app = new_app()
@@ -129,37 +127,6 @@ def _show_estimate(found: Estimate) -> None:
         ]
     )
     print_table(["precision", "disk"], ([name, size_text(size)] for name, size in found.bytes_by_precision.items()), right=["disk"])
-
-
-def show_bulk_pairs(folder: str, *, threshold: float, top: int, dask: str | None, output: Path | None, as_json: bool) -> None:
-    """Find the pairs and show or write them."""
-    found = _mine_folder(folder, threshold, top, dask)
-    if found.cut:
-        note(f"there are more pairs than the {top:,} best (--top)")
-    rows = [{"score": round(pair.score, 6), "a": pair.a, "b": pair.b} for pair in found.pairs]
-    if output is not None:
-        write_rows(output, rows)
-    if as_json:
-        emit({"pairs": rows, "same": found.same})
-        return
-    if output is None:
-        lines = ([f"{pair.score:.3f}", pair.a, pair.b] for pair in found.pairs)
-        print_table(["score", "a", "b"], lines, right=["score"], empty=f"no pairs above {threshold:.4g}")
-    written = [] if output is None else [("written to", str(output))]
-    print_facts([("pairs", f"{len(rows):,}"), ("pairs of the very same", f"{found.same:,}"), *written])
-
-
-def _mine_folder(folder: str, threshold: float, top: int, dask: str | None) -> BulkPairs:
-    from munjang.bulk.pair_blocks import count_blocks, mine_output
-    from munjang.models.progress import progress_bar
-
-    with progress_bar("pairs of shards", count_blocks(folder), shown=True) as advance:
-        if dask is None:
-            return mine_output(folder, threshold=threshold, top=top, progress=advance)
-        from munjang.limits import usable_cores
-
-        with connect_dask(dask, workers=usable_cores(), threads=1) as client:
-            return mine_output(folder, threshold=threshold, top=top, client=client, progress=advance)
 
 
 @contextmanager

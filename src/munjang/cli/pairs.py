@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,6 +26,9 @@ from munjang.cli.row_files import TABLES, TEXTS, TextRow, check_rows_output, wri
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.errors import UsageError
 from munjang.options import default_of
+
+if TYPE_CHECKING:
+    from munjang.bulk.pair_blocks import BulkPairs
 
 app = new_app()
 
@@ -66,7 +69,6 @@ def pairs(
     -o writes the pairs or, with --dedupe, the rows that stay, as .csv, .tsv or .jsonl; rows that stay also as .txt.
     """
     from munjang.bulk.output import is_output
-    from munjang.cli.bulk import show_bulk_pairs
     from munjang.cli.collection import encoder_for, read_collection, vectors_of
 
     check_rows_output(output, suffixes=TEXTS if dedupe else TABLES)
@@ -80,7 +82,7 @@ def pairs(
         if dedupe or groups or filtered:
             without = "--dedupe, --groups, --numbers and --max-overlap"
             raise UsageError(f"{file}: is a folder of munjang bulk, which gives pairs only, without {without}")
-        show_bulk_pairs(file, threshold=least, top=options["top"], dask=dask, output=output, as_json=as_json)
+        _show_bulk_pairs(file, threshold=least, top=options["top"], dask=dask, output=output, as_json=as_json)
         return
     found_in = [read_collection(file, columns)]
     [vectors] = vectors_of(found_in, encoder_for(found_in, chosen_model.model, compute=chosen_model.compute))
@@ -96,6 +98,38 @@ def pairs(
         _show_groups(mined, rows, output, least, as_json=as_json)
     else:
         _show_pairs(mined, rows, output, least, as_json=as_json)
+
+
+def _show_bulk_pairs(folder: str, *, threshold: float, top: int, dask: str | None, output: Path | None, as_json: bool) -> None:
+    """Find the pairs of a folder of `munjang bulk` and show or write them."""
+    found = _mine_folder(folder, threshold, top, dask)
+    if found.cut:
+        note(f"there are more pairs than the {top:,} best (--top)")
+    rows = [{"score": round(pair.score, 6), "a": pair.a, "b": pair.b} for pair in found.pairs]
+    if output is not None:
+        write_rows(output, rows)
+    if as_json:
+        emit({"pairs": rows, "same": found.same})
+        return
+    if output is None:
+        lines = ([f"{pair.score:.3f}", pair.a, pair.b] for pair in found.pairs)
+        print_table(["score", "a", "b"], lines, right=["score"], empty=f"no pairs above {threshold:.4g}")
+    written = [] if output is None else [("written to", str(output))]
+    print_facts([("pairs", f"{len(rows):,}"), ("pairs of the very same", f"{found.same:,}"), *written])
+
+
+def _mine_folder(folder: str, threshold: float, top: int, dask: str | None) -> BulkPairs:
+    from munjang.bulk.pair_blocks import count_blocks, mine_output
+    from munjang.models.progress import progress_bar
+
+    with progress_bar("pairs of shards", count_blocks(folder), shown=True) as advance:
+        if dask is None:
+            return mine_output(folder, threshold=threshold, top=top, progress=advance)
+        from munjang.bulk.run import connect_dask
+        from munjang.limits import usable_cores
+
+        with connect_dask(dask, workers=usable_cores(), threads=1) as client:
+            return mine_output(folder, threshold=threshold, top=top, client=client, progress=advance)
 
 
 def _show_pairs(mined: MinedPairs, rows: Sequence[TextRow], output: Path | None, threshold: float, *, as_json: bool) -> None:
