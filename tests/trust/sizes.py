@@ -30,7 +30,7 @@ SIZES = {
     "kills of a model save": Size(8, 250, 250),
     "kills of a graph cache": Size(8, 250, 250),
     "kills at one call after the other": Size(0, 100, 2_000),
-    "power cuts per writer": Size(24, 1_000, 5_000),
+    "power cuts per writer": Size(60, 1_000, 5_000),
     "damages per kind": Size(150, 20_000, 20_000),
     "flips per part of a library": Size(10, 2_000, 20_000),
     "seconds of mixed work": Size(5, 120, 3_600),
