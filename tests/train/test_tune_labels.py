@@ -42,7 +42,7 @@ def test_a_batch_holds_every_label_as_often_as_it_can() -> None:
 
 
 def test_labels_move_together_and_the_seed_decides(tiny_bert_folder: Path) -> None:
-    settings = TuneSettings(passes=40, learning_rate=3e-3)
+    settings = TuneSettings(passes=20, learning_rate=3e-3)
     tuned = tune_body(tiny_bert_folder, TEXTS, LABELS, settings=settings)
     again = tune_body(tiny_bert_folder, TEXTS, LABELS, settings=settings)
     assert tuned.fingerprint == again.fingerprint
