@@ -22,6 +22,7 @@ def test_a_device_that_is_missing_stops_the_job_before_it_begins(tmp_path, news,
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow  # two processes import torch
 def test_workers_are_told_the_engine(tmp_path, news, tiny_bert_folder):
     """Torch runs a BERT as the fast engine does; its vectors are not the same to the last bit, and the manifest does not mind."""
     report = encode_bulk([news], tmp_path / "out", model=tiny_bert_folder, crew=WorkerConfig(1, device="cpu", engine="torch"))
