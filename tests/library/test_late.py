@@ -54,7 +54,12 @@ def test_a_search_is_re_ranked_by_maxsim_and_says_so(late, model):
     first = {hit.id: hit.score for hit in late.search("snow in winter", k=5, rerank=False)}
     exact = dict(zip(TEXTS, maxsim_exact(rows("snow in winter"), [rows(text) for text in TEXTS.values()]), strict=True))
     for hit in hits:
-        assert hit.score == pytest.approx(WEIGHT * exact[hit.id] + (1 - WEIGHT) * (first[hit.id] + 1) / 2, abs=0.01)
+        assert hit.score == pytest.approx(exact[hit.id], abs=0.01)
+    for hit in late.search("snow in winter", k=5, rerank_share=0.3):
+        assert hit.score == pytest.approx(0.3 * exact[hit.id] + 0.7 * (first[hit.id] + 1) / 2, abs=0.01)
+    both = {hit.id: hit.score for hit in late.search("snow in winter", k=5, rerank=False, hybrid=True)}
+    for hit in late.search("snow in winter", k=5, hybrid=True):
+        assert hit.score == pytest.approx(WEIGHT * exact[hit.id] + (1 - WEIGHT) * both[hit.id], abs=0.01)
     alone = late.search("snow in winter", k=5, rerank="late", rerank_share=1, hybrid=True)
     assert [hit.id for hit in alone] == sorted(exact, key=lambda id: -exact[id])
     assert late.search_many(["snow in winter"], k=5)[0] == hits

@@ -49,5 +49,7 @@ def test_a_stream_holds_a_block_and_warns_once(model):
     assert [len(block) for block in blocks] == [2, 2, 1]
     with pytest.warns(TruncationWarning, match="2 of 3 texts"):
         list(model.encode_tokens_stream(["rain " * 500, "rain " * 600, "rain"], block=1))
+    with pytest.warns(TruncationWarning, match="1 of 2 texts"):
+        model.for_queries().encode_with_tokens(["rain " * 500, "rain"], keep=len)
     with pytest.raises(UsageError, match="block=0"):
         model.encode_tokens_stream(TEXTS, block=0)

@@ -16,16 +16,20 @@ import numpy as np
 
 from munjang.errors import UsageError
 from munjang.library.codebook_texts import TEXTS
+from munjang.library.passages import fitting_passages
 from munjang.library.results import Hit, WordMatch
-from munjang.library.store import Store, StoredCodebook
+from munjang.library.store import Settings, Store, StoredCodebook
 from munjang.types import Encoder, SkippedTokens, TokenEncoder, Vectors
 from munjang.vectors.maxsim import TokenCodes, TokenFormat, fit_codebook, maxsim, token_similarities
 from munjang.vectors.similarity import normalize
 from munjang.wording import count
 
 SKIP: tuple[SkippedTokens, ...] = ("special", "prompt")
-WEIGHT = 0.6
-"""The weight of MaxSim beside the first stage where nobody says otherwise; chosen on questions that are not reported (docs/results.md)."""
+WEIGHT, WEIGHT_AFTER_MEANING = 0.5, 1.0
+"""The weight of MaxSim where nobody says otherwise, after words and meaning and after meaning alone; the rest goes to the first stage.
+
+Chosen on questions that are not reported (docs/results.md, library and search).
+"""
 
 
 def require_tokens(encoder: Encoder) -> TokenEncoder:
@@ -38,7 +42,10 @@ def require_tokens(encoder: Encoder) -> TokenEncoder:
 
 def make_codebook(encoder: Encoder, format: TokenFormat, *, complete: bool = True) -> StoredCodebook:
     """Fit the codebook of an encoder; it is the same one for every library."""
-    _, rows = require_tokens(encoder).encode_with_tokens(TEXTS, keep=np.array, skip=SKIP)
+    whole = Settings(model="", fingerprint=encoder.fingerprint, dimension=0, analyser="", passage_characters=1_000, passage_overlap=0)
+    places = fitting_passages(TEXTS, encoder, whole)  # no model is to cut them
+    texts = [text[start:stop] for text, spans in zip(TEXTS, places, strict=True) for start, stop in spans]
+    _, rows = require_tokens(encoder).encode_with_tokens(texts, keep=np.array, skip=SKIP)
     return StoredCodebook(fit_codebook(np.concatenate(rows), format), encoder.fingerprint, complete)
 
 

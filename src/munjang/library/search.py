@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from munjang.errors import DamagedFile, UsageError, quote
 from munjang.library.late import WEIGHT as LATE_WEIGHT
-from munjang.library.late import find_codebook, match_words, score_passages
+from munjang.library.late import WEIGHT_AFTER_MEANING, find_codebook, match_words, score_passages
 from munjang.library.ranking import Hybrid, Query, Ranked, rank_rows
 from munjang.library.rerank import rerank_hits
 from munjang.library.results import Explanation, Hit, ScoredBy
@@ -107,7 +107,8 @@ def _rerank_late(
     depth = max(request.k, request.rerank_depth)
     texts = {row: hit.passage for row, hit in zip(rows[:depth], hits[:depth], strict=True)}
     late = score_passages(query.tokens_QD, texts, store.token_codes_of(list(texts)), book, encoder)
-    weight = LATE_WEIGHT if request.rerank_share is None else request.rerank_share
+    usual = WEIGHT_AFTER_MEANING if request.hybrid is None else LATE_WEIGHT
+    weight = usual if request.rerank_share is None else request.rerank_share
     least = -1.0 if request.hybrid is None else 0.0  # a cosine may be negative
     scored = []
     for row, hit in zip(rows[:depth], hits[:depth], strict=True):

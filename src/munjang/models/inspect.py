@@ -115,7 +115,7 @@ def inspect_text(model: SentenceEncoder, text: str) -> Inspection:
     prompt = model.folder.prompts.get(model.folder.default_prompt or "", "")
     tokens, before_cut = _list_tokens(model, text, prompt)
     outputs = model.engine.layer_outputs([token.id for token in tokens]) if tokens else []
-    [vector], [hidden_ND] = model.encode_with_tokens([text], keep=np.asarray)
+    [vector], [hidden_ND] = model.encode_with_tokens([text], keep=np.asarray, warn=False)
     return Inspection(text, prompt, tokens, before_cut, (*_describe_layers(outputs), *_run_tail(model, len(vector))), hidden_ND, vector)
 
 

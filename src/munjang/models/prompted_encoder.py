@@ -127,7 +127,7 @@ class PromptedEncoder:
         self, texts: Iterable[str], /, *, keep: Callable[[Vectors], Kept], skip: Collection[SkippedTokens] = ()
     ) -> tuple[Vectors, list[Kept]]:
         """Return what `encode` returns, and what `keep` makes of each text's token rows, from the same pass."""
-        return self.model.encode_with_tokens(texts, keep=keep, prompt=self._prompt_text, skip=skip, progress=self.progress)
+        return self.model.encode_with_tokens(texts, keep=keep, prompt=self._prompt_text, skip=skip, progress=self.progress, warn=self.warn)
 
     def token_places(self, text: str, /, *, skip: Collection[SkippedTokens] = ()) -> list[tuple[int, int]]:
         """Return which characters of a text stand behind each token of `encode_tokens`."""

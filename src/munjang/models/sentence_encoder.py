@@ -325,15 +325,19 @@ class SentenceEncoder:
         prompt: str | None = None,
         skip: Collection[SkippedTokens] = (),
         progress: bool = False,
+        warn: bool = True,
     ) -> tuple[Vectors, list[Kept]]:
         """Return what `encode` returns, and what `keep` makes of each text's token rows (tokens × width), from the same pass.
 
-        Nothing else of the token rows is held, so `keep` may compress them. Texts beyond the limit are truncated without a warning.
+        Nothing else of the token rows is held, so `keep` may compress them. Texts beyond the limit are truncated, and with `warn` one
+        TruncationWarning says how many.
         """
         before = choose_prompt(self.folder, prompt=prompt)
         options, wanted = self._token_options(before, skip), validate_texts(texts)
         with progress_bar("encode", len(wanted), shown=progress) as advance:
             encoded, kept = self._block_encoder.encode_with_tokens(wanted, options, advance, lambda _, rows_TW: keep(rows_TW))
+        if warn and encoded.too_long:
+            warn_of_cut(len(encoded.too_long), len(wanted), self.max_length, in_python="shorten them", stacklevel=2)
         return encoded.vectors[:, : self.dimension], kept
 
     def token_places(self, text: str, /, *, prompt: str = "", skip: Collection[SkippedTokens] = ()) -> list[tuple[int, int]]:
