@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/adapters.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 LLM_LINES = [line for line in PAGE.splitlines() if line.startswith("llm ")]
-SLOW = ("llama_index", "mteb", "bertopic", "keybert")
+SLOW = ("llama_index", "haystack", "mteb", "bertopic", "keybert")
 """Libraries that take long to import."""
 
 

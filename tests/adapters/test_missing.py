@@ -12,6 +12,7 @@ ADAPTERS = [
     ("llamaindex", "llama_index", "llama-index-core"),
     ("langchain_store", "langchain_core", "langchain-core"),
     ("llamaindex_store", "llama_index", "llama-index-core"),
+    ("haystack_store", "haystack", "haystack-ai"),
     ("sklearn", "sklearn", "scikit-learn"),
     ("keybert", "keybert", "keybert"),
     ("bertopic", "bertopic", "bertopic"),
