@@ -177,7 +177,8 @@ def measure_lengths(family: str, lengths: list[int], *, layers: int) -> list[dic
             route.close()
             rows.append({"tokens": length, "weights_mb": weights, **answer})
             print(
-                f"{family}, {length:,} tokens: {answer['seconds']:.1f} s ({answer['cpu_seconds']:.1f} s of CPU), peak {answer['peak_mb']:.0f} MB, weights {weights:.0f} MB"
+                f"{family}, {length:,} tokens: {answer['seconds']:.1f} s ({answer['cpu_seconds']:.1f} s of CPU), "
+                f"peak {answer['peak_mb']:.0f} MB, weights {weights:.0f} MB"
             )
     return rows
 
