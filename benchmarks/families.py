@@ -1,6 +1,6 @@
 """Encoding speed of every family at base size, side by side with sentence-transformers, interleaved in one run.
 
-    ./run bench families [--families modernbert,gte] [--rounds 3] [--lengths 512,2048,8192] [--json FILE]
+    ./run bench families [--families modernbert,gte] [--rounds 3] [--layers 12] [--cpu] [--lengths 512,2048,8192] [--json FILE]
 
 Each model has 12 layers of 768 and a vocabulary of 30,000; its weights are random, which does not change how long it takes. Both sides are
 processes of their own that read the same folder and encode the same texts in turn: sentences of 5 to 40 tokens, passages of 200, and for
@@ -33,10 +33,10 @@ FAMILIES = (
 SHORT_ONLY = ("albert", "deberta-v2")
 
 
-def make_config(family: str, longest: int) -> Any:
+def make_config(family: str, longest: int, layers: int) -> Any:
     import transformers as t
 
-    sizes: dict[str, Any] = {"vocab_size": VOCABULARY, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12}
+    sizes: dict[str, Any] = {"vocab_size": VOCABULARY, "hidden_size": 768, "num_hidden_layers": layers, "num_attention_heads": 12}
     sizes |= {"intermediate_size": 3072, "max_position_embeddings": longest, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
     deberta = {"relative_attention": True, "position_buckets": 256, "norm_rel_ebd": "layer_norm", "share_att_key": True}
     deberta |= {"pos_att_type": ["p2c", "c2p"], "position_biased_input": False}
@@ -60,7 +60,7 @@ def make_config(family: str, longest: int) -> Any:
     }[family]()
 
 
-def write_model(folder: Path, family: str, longest: int) -> None:
+def write_model(folder: Path, family: str, longest: int, layers: int) -> None:
     """Write a random model of base size as a sentence-transformers folder; one word is one token."""
     import transformers
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
@@ -73,7 +73,7 @@ def write_model(folder: Path, family: str, longest: int) -> None:
     roles = {"pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]"}
     settings = {**roles, "tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": longest}
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    transformers.AutoModel.from_config(make_config(family, longest)).save_pretrained(folder)
+    transformers.AutoModel.from_config(make_config(family, longest, layers)).save_pretrained(folder)
     (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": longest, "do_lower_case": False}))
     (folder / "1_Pooling").mkdir()
     (folder / "1_Pooling/config.json").write_text(json.dumps({"word_embedding_dimension": 768, "pooling_mode_mean_tokens": True}))
@@ -103,11 +103,11 @@ def work(route: str, folder: str) -> None:
     print("READY", flush=True)
     for line in sys.stdin:
         texts = make_texts(*json.loads(line))
-        start = time.perf_counter()
+        start, busy = time.perf_counter(), time.process_time()
         model.encode(texts)
-        seconds = time.perf_counter() - start
+        seconds, cpu = time.perf_counter() - start, time.process_time() - busy
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print("ANSWER " + json.dumps({"seconds": seconds, "peak_mb": peak}), flush=True)
+        print("ANSWER " + json.dumps({"seconds": seconds, "cpu_seconds": cpu, "peak_mb": peak}), flush=True)
 
 
 class Route:
@@ -139,12 +139,12 @@ class Route:
         raise RuntimeError("a route ended without an answer")
 
 
-def compare(family: str, rounds: int) -> dict[str, Any]:
-    """Return each route's ratio and peak memory for one family."""
+def compare(family: str, rounds: int, *, layers: int, clock: str) -> dict[str, Any]:
+    """Return each route's ratio and peak memory for one family; `clock` is "seconds" or "cpu_seconds"."""
     longest = 512 if family in SHORT_ONLY else 2_048
     sets = [name for name, (_, _, tokens) in SETS.items() if tokens <= longest]
     with tempfile.TemporaryDirectory() as folder:
-        write_model(Path(folder), family, longest)
+        write_model(Path(folder), family, longest, layers)
         routes = {name: Route(name, Path(folder)) for name in ROUTES}
         answers: dict[str, dict[str, list[dict[str, float]]]] = {name: {texts: [] for texts in sets} for name in ROUTES}
         for number in range(rounds + 1):  # the first round warms up and is not counted
@@ -161,22 +161,25 @@ def compare(family: str, rounds: int) -> dict[str, Any]:
         result[name] = {"peak_mb": max(answer["peak_mb"] for each in answers[name].values() for answer in each)}
         for texts in sets:
             pairs = zip(answers["st"][texts], answers[name][texts], strict=True)
-            result[name][texts] = statistics.median(theirs["seconds"] / ours["seconds"] for theirs, ours in pairs)
+            result[name][texts] = statistics.median(theirs[clock] / ours[clock] for theirs, ours in pairs)
     return result
 
 
-def measure_lengths(family: str, lengths: list[int]) -> list[dict[str, float]]:
+def measure_lengths(family: str, lengths: list[int], *, layers: int) -> list[dict[str, float]]:
     """Return seconds and peak memory of one text of each length, in new processes."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        write_model(Path(folder), family, max(lengths))
+        write_model(Path(folder), family, max(lengths), layers)
         weights = (Path(folder) / "model.safetensors").stat().st_size / 2**20
         for length in lengths:
             route = Route("munjang", Path(folder))
             answer = route.encode((1, length, length))
             route.close()
             rows.append({"tokens": length, "weights_mb": weights, **answer})
-            print(f"{family}, {length:,} tokens: {answer['seconds']:.1f} s, peak {answer['peak_mb']:.0f} MB, weights {weights:.0f} MB")
+            print(
+                f"{family}, {length:,} tokens: {answer['seconds']:.1f} s ({answer['cpu_seconds']:.1f} s of CPU), "
+                f"peak {answer['peak_mb']:.0f} MB, weights {weights:.0f} MB"
+            )
     return rows
 
 
@@ -185,6 +188,8 @@ def main() -> None:
     parser.add_argument("--families", default=",".join(FAMILIES))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--lengths", default="")
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--cpu", action="store_true", help="compare CPU time, for a busy machine; set OMP_NUM_THREADS=1")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--work", help=argparse.SUPPRESS)
     parser.add_argument("--folder", help=argparse.SUPPRESS)
@@ -195,9 +200,9 @@ def main() -> None:
     result: dict[str, Any] = {}
     for family in options.families.split(","):
         if options.lengths:
-            result[family] = measure_lengths(family, [int(length) for length in options.lengths.split(",")])
+            result[family] = measure_lengths(family, [int(length) for length in options.lengths.split(",")], layers=options.layers)
             continue
-        result[family] = compare(family, options.rounds)
+        result[family] = compare(family, options.rounds, layers=options.layers, clock="cpu_seconds" if options.cpu else "seconds")
         for name, row in result[family].items():
             print(
                 f"{family:20}{name:14}"

@@ -13,7 +13,7 @@ from tests.conftest import TEXTS, WORDS, Dense, Tiny, make_config, quiet, random
 from tests.hostile.conftest import edit, rewrite, tensors_of
 
 from munjang import CrossEncoder
-from munjang.errors import FolderError
+from munjang.errors import FolderError, UsageError
 from munjang.models.sentence_encoder import SentenceEncoder
 
 IDENTITY = "torch.nn.modules.linear.Identity"
@@ -306,3 +306,13 @@ def test_ntk_scaling_follows_its_formula():
     config = {"rope_theta": 20_000, "rope_scaling": {"type": "ntk", "factor": 8.0}}
     found = read_rotary(Path("config.json"), config, size=64, theta=1.0, theta_keys=("rope_theta",)).frequencies_H
     np.testing.assert_allclose(found, 1 / (20_000 * 8) ** (np.arange(0, 64, 2) / 64) / 8 ** (2 / 64), rtol=1e-6)
+
+
+def test_an_albert_is_exported_and_a_family_without_a_portable_graph_is_refused(folder_of, tmp_path):
+    from munjang.models.export import export_onnx
+
+    cases = {case.family: case for case in CASES}
+    assert export_onnx(SentenceEncoder.load(folder_of(cases["albert"])), tmp_path / "albert").max_difference <= 1e-5
+    with pytest.raises(UsageError, match="a gte encoder needs operators that only onnxruntime has"):
+        export_onnx(SentenceEncoder.load(folder_of(cases["gte"])), tmp_path / "gte")
+    assert not (tmp_path / "gte").exists()

@@ -16,7 +16,7 @@ import numpy as np
 from munjang.engine.attention_shape import AttentionShape
 from munjang.engine.onnxgraph import BOOL, FLOAT, INT64, MICROSOFT, GraphBuilder
 
-SCORES = 1 << 23
+SCORES = 1 << 25
 """Attention scores that a block may hold, all texts and heads together; unless a single query needs more."""
 FEWEST_QUERIES = 16
 HIDDEN_SCORE = -1e9
