@@ -46,7 +46,7 @@ def test_every_route_is_measured_and_compared(
     found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == found
     scores = found["made-up.json"]["scores"]
-    assert set(scores) == {"meaning", "words", "hybrid"}
+    assert set(scores) == {"meaning", "words", "hybrid", "meaning, late", "hybrid, late"}
     assert scores["words"] == {"ndcg@10": 1.0, "mrr@10": 1.0, "recall@10": 1.0}
     assert scores["meaning"]["recall@10"] == 1.0
     assert found["made-up.json"]["hybrid − words"]["difference"] <= 0
@@ -60,7 +60,7 @@ def test_a_re_ranker_adds_a_row(script: ModuleType, squad: Path, tiny_bert_folde
     task = script.read_retrieval(squad)
     queries, documents = script.load_for_search(str(tiny_bert_folder))
     routes = {**script.routes_with(None, "float32"), "hybrid, re-ranked": (True, Longest(), 1.0), "hybrid, fused": (True, Longest(), 0.2)}
-    found = script.measured(task, routes, script.sampled(task, 3), documents, queries)
+    found = script.measured(task, routes, script.sampled(task, 3), documents, queries, "1bit")
     assert found["hybrid, re-ranked"].queries == 3
     assert {"hybrid, re-ranked − hybrid", "hybrid, fused − hybrid"} < set(script.compared(found))
 

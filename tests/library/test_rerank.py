@@ -44,7 +44,8 @@ def test_what_the_budget_allows_is_reordered_and_the_rest_follows(count: int, bu
     assert found[reached:] == hits[reached:]
     said = [str(one.message) for one in caught if one.category is BudgetWarning]
     if reached < count:
-        expected = f"the budget of {budget} s was up after re-ranking {reached} of {count} documents; the rest follow in their old order"
+        documents = "1 document" if count == 1 else f"{count} documents"
+        expected = f"the budget of {budget} s was up after re-ranking {reached} of {documents}; the rest follow in their old order"
         assert said == [expected]
     else:
         assert not said
