@@ -83,7 +83,7 @@ def analyse(
     """Return the sentences and morphemes of each text, as Kiwi finds them; needs the extra `korean`.
 
     `nouns` leaves out all other morphemes. Names of several words (런던 히드로 공항) are one morpheme; without `keep_names` each of their
-    words is, as in the words of a library, and Kiwi needs 240 MB less. `user_words` are proper nouns that Kiwi does not know.
+    words is, as in the words of a library, and Kiwi needs less memory. `user_words` are proper nouns that Kiwi does not know.
 
     >>> [sunny] = analyse(["날씨가 맑다"])                # doctest: +SKIP
     >>> [(m.form, m.tag, m.lemma) for m in sunny.morphs]  # doctest: +SKIP
