@@ -18,7 +18,7 @@ pytestmark = [
 
 
 def test_bertopic_takes_it_and_finds_topics(model: SentenceEncoder) -> None:
-    made = adapter("bertopic", needs="bertopic").MunjangBackend(model)
+    made = adapter("bertopic", needs="bertopic").MunjangBERTopicBackend(model)
     np.testing.assert_allclose(made.embed(SHORT), model.encode(SHORT), atol=1e-6)
     bertopic, decomposition, cluster = library("bertopic"), library("sklearn.decomposition"), library("sklearn.cluster")
     texts = [f"{text} {number} winter snow" for number in range(5) for text in SHORT]

@@ -17,7 +17,7 @@ DOCUMENT = "winter snow and rain, the river in winter, a dog sleeping on the tra
 
 
 def test_keybert_takes_it_as_it_is(model: SentenceEncoder) -> None:
-    made = backend.MunjangBackend(model)
+    made = backend.MunjangKeyBERTBackend(model)
     assert keybert.KeyBERT(model=made).model is made
     np.testing.assert_allclose(made.embed(SHORT), model.encode(SHORT), atol=1e-6)
     np.testing.assert_allclose(made.embed(np.array(SHORT)), model.encode(SHORT), atol=1e-6)
@@ -28,7 +28,7 @@ def test_keybert_finds_the_keywords_that_it_finds_with_sentence_transformers(tin
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         theirs = keybert.KeyBERT(model=transformers.SentenceTransformer(str(tiny_bert_folder), device="cpu"))
-        ours = keybert.KeyBERT(model=backend.MunjangBackend(tiny_bert_folder))
+        ours = keybert.KeyBERT(model=backend.MunjangKeyBERTBackend(tiny_bert_folder))
         expected = theirs.extract_keywords(DOCUMENT, keyphrase_ngram_range=(1, 2), use_mmr=True)
         found = ours.extract_keywords(DOCUMENT, keyphrase_ngram_range=(1, 2), use_mmr=True)
     assert [phrase for phrase, _ in found] == [phrase for phrase, _ in expected]
