@@ -253,7 +253,8 @@ def test_no_second_literal_default_of_a_declared_option_exists_in_commands_and_s
     names = {name for verbs, _ in VERBS.values() for verb in verbs for name in declared_options(verb)}
     again = [(where, name) for where, name in literal_defaults() if where.startswith(("cli/", "serve/schemas/")) and name in names]
     assert set(again) <= {("cli/bench.py", name) for name in ("batch_size", "dimension", "k", "queries", "rounds", "steps")} | {
-        ("cli/demo.py", "k")
+        ("cli/demo.py", "k"),
+        ("cli/mcp.py", "port"),
     }
 
 

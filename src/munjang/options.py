@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, Optional, TypeAlias, Union, get_args
 
 from munjang.errors import UsageError, quote
 from munjang.types import Compute, Device, EngineName, Format, LongText, Pooling, Precision
+from munjang.wording import brief_repr
 
 Verb: TypeAlias = Callable[..., Any]
 """A public function, or a dataclass, whose parameters are declared."""
@@ -24,6 +25,7 @@ REQUIRED: Any = inspect.Parameter.empty
 """The default of an option that must be given."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Option:
     """How an option is explained and bounded."""

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import VectorStore
-from langchain_tests.integration_tests.retrievers import RetrieversIntegrationTests
-from langchain_tests.integration_tests.vectorstores import VectorStoreIntegrationTests
 
 from munjang import Library
 from munjang.adapters.langchain_store import EmbeddingsEncoder, MunjangLibraryRetriever, MunjangVectorStore
+
+pytest.importorskip("langchain_tests", reason="langchain-tests is not installed")
+from langchain_tests.integration_tests.retrievers import RetrieversIntegrationTests
+from langchain_tests.integration_tests.vectorstores import VectorStoreIntegrationTests
 
 
 class TestMunjangVectorStore(VectorStoreIntegrationTests):

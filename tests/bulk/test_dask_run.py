@@ -128,11 +128,11 @@ def test_a_receipt_that_was_lost_with_the_last_worker_is_not_waited_for_for_ever
     tasks, patience, lost = dask_run._Tasks(client, "plugin"), Patience(client, 0.0, "go on"), LostFuture()
     monkeypatch.setattr(dask_run, "wait", lambda *_, **__: SimpleNamespace(done={lost}))
     tasks.open[lost] = specs[0], 1
-    assert list(tasks.finished(patience)) == []
+    assert list(tasks.take_finished(patience)) == []
     assert tasks.open == {lost: (specs[0], 1)}
     workers.clear()
     with pytest.raises(MunjangError, match="no worker since"):
-        list(tasks.finished(patience))
+        list(tasks.take_finished(patience))
 
 
 def test_a_shard_whose_workers_died_is_handed_out_again_until_it_is_given_up(tmp_path, news, tiny_bert_folder, monkeypatch):
@@ -146,13 +146,13 @@ def test_a_shard_whose_workers_died_is_handed_out_again_until_it_is_given_up(tmp
     monkeypatch.setattr(dask_run, "wait", lambda open, **_: SimpleNamespace(done=set(open)))
     tasks.start(specs[1:2])
     for tries in range(2, dask_run.ATTEMPTS + 1):
-        assert list(tasks.finished(patience)) == []
+        assert list(tasks.take_finished(patience)) == []
         assert [(future.key, *value) for future, value in tasks.open.items()] == [(f"plugin-1-{tries}", specs[1], tries)]
     with pytest.raises(
         MunjangError,
         match=r"shard 1: its workers died again and again \(tcp://127.0.0.1:1\)\n.*smaller --shard-rows.*--resume",
     ):
-        list(tasks.finished(patience))
+        list(tasks.take_finished(patience))
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def in_bash(*words: str) -> list[str]:
         (("munjang", "sea"), ["search"]),
         (("munjang", "models", "sh"), ["show"]),
         (("munjang", "search", "news.db", "rain", "--hyb"), ["--hybrid"]),
-        (("munjang", "encode", "--compute", ""), ["float32", "int8"]),
+        (("munjang", "encode", "--compute", ""), ["float32", "float16", "bfloat16", "int8", "auto"]),
         (("munjang", "nothing", "x"), []),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

@@ -24,7 +24,7 @@ WRONG = [
     ("encode nowhere/news.csv", 3, "there is no folder 'nowhere'"),
     ("encode news.csv --modle x", 2, "--model"),
     ("encode news.csv --model no-such-model", 3, "known names:"),
-    ("encode news.csv --compute int4", 2, "'int4' is not one of 'float32', 'int8'."),
+    ("encode news.csv --compute int4", 2, "'int4' is not one of 'float32', 'float16', 'bfloat16', 'int8', 'auto'."),
     ("encode news.csv --text-column tex", 3, "did you mean 'text'?"),
     ("encode news.csv -o vectors.xyz", 2, "expected a name that ends in .npy"),
     ("encode news.csv -o nowhere/vectors.npy", 2, "make it first"),

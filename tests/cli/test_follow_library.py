@@ -12,7 +12,7 @@ import pytest
 from tests.cli.test_library import _tiny_default, news  # noqa: F401
 
 from munjang.cli import options
-from munjang.engine import modules, transformer
+from munjang.engine import modules, placed_graph
 from munjang.errors import UsageError
 from munjang.library.library import Library
 from munjang.models.sentence_encoder import SentenceEncoder
@@ -198,4 +198,4 @@ def test_a_library_remembers_the_pooling_of_a_plain_folder(
 
 def test_the_words_of_the_options_are_those_of_the_engine() -> None:
     assert get_args(options.Pooling) == get_args(modules.Pooling)
-    assert get_args(options.Compute) == get_args(transformer.Compute)
+    assert get_args(options.Compute) == get_args(placed_graph.Compute)

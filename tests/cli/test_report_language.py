@@ -18,7 +18,20 @@ NAMES = frozenset({"munjang", "topics", "similar", "matrix", "inspect", "CLS", "
 """Commands, options, special tokens and what users name: not words of ours."""
 PLACES, SIGHTS = ("서울", "부산", "대구", "광주"), ("고양이를", "겨울 눈을", "기차를", "커피 잔을")
 TEXTS = [f"{place}에서 {sight} 보았다" for place in PLACES for sight in SIGHTS]
-REPORTING = ("topics fit", "topics report", "keywords", "map", "similar", "inspect", "train", "adapt", "distill", "ablate")
+REPORTING = (
+    "topics fit",
+    "topics report",
+    "keywords",
+    "map",
+    "similar",
+    "inspect",
+    "train",
+    "adapt",
+    "distill",
+    "ablate",
+    "classify fit",
+    "classify evaluate",
+)
 
 
 @pytest.fixture

@@ -186,7 +186,7 @@ def test_copies_and_new_models_keep_token_vectors(late, opened, model, tmp_path,
 def test_an_encoder_without_tokens_is_refused_where_they_are_kept(opened, encoder, model):
     with pytest.raises(UsageError, match="no vectors of tokens"):
         opened(encoder, token_vectors="1bit").add(records())
-    with pytest.raises(UsageError, match="choose one of"):
+    with pytest.raises(UsageError, match="expected one of"):
         opened(model, name="b.db", token_vectors="3bit")
 
 

@@ -15,7 +15,7 @@ from munjang.report.topics_page import (
     TopicView,
     _compute_radii,
     _push_apart,
-    _spread,
+    _spread_out,
     bubble_map,
     columns,
     shorten_label,
@@ -69,7 +69,7 @@ def test_no_topic_and_one_topic_make_a_page() -> None:
 @given(st.lists(st.tuples(st.integers(1, 500), st.floats(-1, 1), st.floats(-1, 1)), min_size=1, max_size=25))
 def test_bubbles_do_not_overlap(drawn: list[tuple[int, float, float]]) -> None:
     radii = _compute_radii([size for size, _, _ in drawn])
-    places = _push_apart(_spread([(x, y) for _, x, y in drawn]), radii)
+    places = _push_apart(_spread_out([(x, y) for _, x, y in drawn]), radii)
     for a in range(len(places)):
         for b in range(a):
             assert math.dist(places[a], places[b]) >= radii[a] + radii[b] + GAP - 3
@@ -94,7 +94,7 @@ def test_bubbles_that_cannot_be_parted_in_time_are_drawn_where_they_got_to(monke
     monkeypatch.setattr("munjang.report.topics_page._ROUNDS", 1)
     crowded = [(0.0, 0.0)] * 30
     radii = _compute_radii([10] * 30)
-    places = _push_apart(_spread(crowded), radii)
+    places = _push_apart(_spread_out(crowded), radii)
     assert len({(round(x, 3), round(y, 3)) for x, y in places}) == 30
     assert all(math.isfinite(value) for place in places for value in place)
     assert bubble_map(views(30)).count('<g class="bubble">') == 30

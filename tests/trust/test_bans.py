@@ -15,6 +15,7 @@ ALLOWED = {
     ("cli/main.py", "importlib.import_module()"): "the commands, the same table",
     ("types.py", "getattr(numpy, a computed name)"): "names of numbers, a table in the same file",
     ("cli/group.py", "importlib.import_module()"): "the commands, a table of our own modules",
+    ("models/open_engine.py", "importlib.import_module()"): "the torch engine, one name of our own in the same file",
     ("bulk/local_run.py", "import subprocess"): "starts our own worker with a fixed command, without a shell",
     ("serve/running.py", "import socket"): "the server listens",
     ("serve/running.py", "import ctypes"): "two functions of the C library that give memory back, by literal names",

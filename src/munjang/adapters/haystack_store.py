@@ -11,13 +11,12 @@ from datetime import datetime
 from typing import Any
 
 from munjang.adapters.library_search import LibrarySearch, list_documents
-from munjang.adapters.loading import load_encoder, load_reranker
-from munjang.adapters.missing import make_missing_error
+from munjang.adapters.loading import load_encoder, load_reranker, make_missing_error
 from munjang.errors import quote
 from munjang.library.library import Library
 from munjang.library.store import Document as StoredDocument
 from munjang.library.where import AllOf, AnyOf, Compare, Condition, IsNull, Not, OneOf
-from munjang.types import Compute
+from munjang.types import DEFAULT_COMPUTE, Compute
 
 try:
     from haystack import Document, component, default_from_dict, default_to_dict
@@ -34,7 +33,7 @@ _OPERATORS = ("==", "!=", *_SIGNS, "in", "not in")
 class MunjangDocumentStore:
     """A library as a document store; known by its path and the name of its model, so that a pipeline can be saved."""
 
-    def __init__(self, path: str, *, model: str | None = None, compute: Compute = "float32") -> None:
+    def __init__(self, path: str, *, model: str | None = None, compute: Compute = DEFAULT_COMPUTE) -> None:
         self.path, self.model, self.compute = str(path), model, compute
         self.library = Library.open(path, load_encoder(model, compute=compute))
 

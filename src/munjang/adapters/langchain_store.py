@@ -16,7 +16,7 @@ import numpy as np
 
 from munjang.adapters.langchain import MunjangEmbeddings
 from munjang.adapters.library_search import LibrarySearch
-from munjang.adapters.missing import make_missing_error
+from munjang.adapters.loading import make_missing_error
 from munjang.errors import UsageError, quote
 from munjang.library.library import Library
 from munjang.library.ranking import Hybrid

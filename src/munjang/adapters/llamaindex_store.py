@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from munjang.adapters.library_search import LibrarySearch, list_documents
-from munjang.adapters.missing import make_missing_error
+from munjang.adapters.loading import make_missing_error
 from munjang.errors import UsageError
 from munjang.library.library import Library
 from munjang.library.results import Hit

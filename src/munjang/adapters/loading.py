@@ -10,20 +10,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, Union
 
 from munjang.errors import UsageError
-from munjang.models.cross_encoder import CrossEncoder
-from munjang.models.prompted_encoder import Role
 from munjang.models.registry import resolve
-from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.text.validate_texts import validate_texts
 from munjang.types import DEFAULT_COMPUTE, DEFAULT_LONG_TEXT, Compute, Floats, LongText
 
-Model: TypeAlias = str | Path | SentenceEncoder | None
+if TYPE_CHECKING:  # loaded with the first model: `llm` imports its plugins for every command
+    from munjang.models.cross_encoder import CrossEncoder
+    from munjang.models.prompted_encoder import Role
+    from munjang.models.sentence_encoder import SentenceEncoder
+
+Model: TypeAlias = Union[str, Path, "SentenceEncoder", None]
 """A name, a folder or a loaded model; None is the default model."""
 
-Reranker: TypeAlias = str | Path | CrossEncoder | None
+Reranker: TypeAlias = Union[str, Path, "CrossEncoder", None]
 
 KEPT = 4
 """How many models stay in memory for adapters that know a model by its name only."""
@@ -40,6 +41,8 @@ class Texts:
 
     def vectors(self, texts: Sequence[str], role: Role | None = None) -> Floats:
         """Return one row per text, read with the model's prompt for the role, if it has one."""
+        from munjang.text.validate_texts import validate_texts
+
         model = self.encoder
         encoder = model.for_queries() if role == "query" else model.for_documents() if role == "document" else model
         return encoder.encode(validate_texts(texts), normalize=self.normalize, dimensions=self.dimensions, long_text=self.long_text)
@@ -52,11 +55,15 @@ class Texts:
 
 def load_encoder(model: Model, *, compute: Compute = DEFAULT_COMPUTE) -> SentenceEncoder:
     """Load a sentence encoder, unless it is loaded already."""
+    from munjang.models.sentence_encoder import SentenceEncoder
+
     return model if isinstance(model, SentenceEncoder) else SentenceEncoder.load(model, compute=compute)
 
 
 def load_reranker(model: Reranker, *, compute: Compute = DEFAULT_COMPUTE) -> CrossEncoder:
     """Load a cross-encoder, unless it is loaded already."""
+    from munjang.models.cross_encoder import CrossEncoder
+
     return model if isinstance(model, CrossEncoder) else CrossEncoder.load(model, compute=compute)
 
 
@@ -69,6 +76,8 @@ def load_encoder_once(name: str | Path | None, *, compute: Compute = DEFAULT_COM
 
 @lru_cache(maxsize=KEPT)
 def _load_once(name: str | Path | None, _folder: Path, _changed: int, compute: Compute) -> SentenceEncoder:
+    from munjang.models.sentence_encoder import SentenceEncoder
+
     return SentenceEncoder.load(name, compute=compute)
 
 

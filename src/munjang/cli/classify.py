@@ -60,7 +60,7 @@ app = HouseTyper(cls=LabelByDefault, add_completion=False, rich_markup_mode=None
     )
 )
 def classify() -> None:
-    """Label texts: by the names of labels, or by examples.
+    """Label texts by the names of labels, or by examples.
 
     `munjang classify FILE --labels …` is short for `munjang classify label FILE --labels …`.
     """

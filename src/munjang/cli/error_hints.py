@@ -14,7 +14,6 @@ from munjang.errors import FolderError, quote
 
 OTHER_NAMES = {
     "benchmark": "bench",
-    "classify": "evaluate",
     "convert": "export",
     "create": "add",
     "dedupe": "pairs",
@@ -28,7 +27,6 @@ OTHER_NAMES = {
     "finetune": "train",
     "fine-tune": "train",
     "help": "--help",
-    "index": "add",
     "install": "doctor",
     "list": "models list",
     "plot": "map",
@@ -36,7 +34,6 @@ OTHER_NAMES = {
     "quantize": "compress",
     "query": "search",
     "recommend": "search LIBRARY --like ID",
-    "score": "similar",
     "server": "serve",
     "similarity": "similar",
     "start": "serve",

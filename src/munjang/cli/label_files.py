@@ -13,7 +13,8 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import count, islice
+from itertools import count as count_from
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from munjang.cli.options import Columns
 from munjang.cli.row_files import TextRow, no_text, read_text_rows
 from munjang.errors import DamagedFile, InputError, TextError, UsageError, quote
 from munjang.file_lock import hold_lock, lock_files
+from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.analyze.classify.labels import Label
@@ -224,7 +226,9 @@ def label_file(
     done = output.rows if output is not None else 0
     skipped = sum(1 for _ in islice(rows, done))
     if skipped < done:
-        raise DamagedFile(f"{source}: has {skipped:,} rows, but {done:,} were labelled before\n  remove the file beside the output")
+        raise DamagedFile(
+            f"{source}: has {count(skipped, 'row')}, but {count(done, 'row')} had a label before\n  remove the file beside the output"
+        )
     try:
         while block := list(islice(rows, BLOCK)):
             said = say(block)
@@ -255,7 +259,7 @@ def _join(rows: Sequence[TextRow], said: Sequence[Mapping[str, Any]]) -> list[di
     taken = set(rows[0].values)
     names = {}
     for name in said[0]:
-        numbered = (f"{name}_{number}" for number in count(2))
+        numbered = (f"{name}_{number}" for number in count_from(2))
         names[name] = name if name not in taken else next(free for free in numbered if free not in taken)
     return [{**row.values, **{names[name]: value for name, value in each.items()}} for row, each in zip(rows, said, strict=True)]
 

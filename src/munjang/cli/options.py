@@ -241,7 +241,7 @@ class Takes:
         self.options = {name: options[name] for name in (only or options) if name not in without}
 
 
-_MODELS = (ModelOption, ModelsOption, ModelArgument, CrossModelOption, ComparedModelArgument)
+_MODELS = (ModelOption, ModelsOption, ModelArgument, CrossModelOption, ClassifierOption, ComparedModelArgument)
 
 Chosen: TypeAlias = dict[str, Any]
 """The values of a verb's options by name."""

@@ -74,6 +74,10 @@ def search(
         raise UsageError("--no-rerank and --reranker contradict each other\n  leave one of them out")
     with open_with_model(library, chosen_model.model, compute=chosen_model.compute) as opened:
         has_tokens = opened.info().token_vectors is not None
+        if options["rerank_share"] is not None and not (rerank or reranker or has_tokens):
+            raise UsageError(
+                "--rerank-share is the re-ranker's weight, but nothing is re-ranked\n  add --rerank, or leave --rerank-share out"
+            )
         scorer = _scorer(reranker) if reranker or (rerank and not has_tokens) else None
         answers = [opened.search(query, rerank=rerank if scorer is None else scorer, **options) for query in asked]
         if not any(answers) and not opened.info().documents:

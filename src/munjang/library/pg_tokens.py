@@ -12,6 +12,7 @@ from munjang.library.pg_connections import run
 from munjang.library.store import StoredCodebook, codes_checksum
 from munjang.types import Ints
 from munjang.vectors.maxsim import TokenCodebook
+from munjang.wording import count
 
 if TYPE_CHECKING:
     import psycopg
@@ -49,7 +50,7 @@ def put_codes(connection: psycopg.Connection[Any], rows: Iterable[tuple[int, byt
     """Write the codes of passages; rows that do not exist are left alone."""
     for row, codes in rows:
         if book is None or len(codes) % book.codebook.token_bytes:
-            raise UsageError(f"passage {row}: found {len(codes)} bytes of token codes, expected codes of the library's codebook")
+            raise UsageError(f"passage {row}: found {count(len(codes), 'byte')} of token codes, expected codes of the library's codebook")
         sql = """INSERT INTO token_codes SELECT %s, %s, %s WHERE EXISTS (SELECT 1 FROM passages WHERE "row" = %s)
                  ON CONFLICT ("row") DO UPDATE SET codes = excluded.codes, checksum = excluded.checksum"""
         run(connection, sql, (row, codes, codes_checksum(row, book.codebook, codes), row))

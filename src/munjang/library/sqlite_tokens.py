@@ -21,6 +21,7 @@ from munjang.library.sqlite_schema import name_of
 from munjang.library.store import StoredCodebook, codes_checksum
 from munjang.types import Ints
 from munjang.vectors.maxsim import TokenCodebook
+from munjang.wording import count
 
 TABLES = (
     "CREATE TABLE token_codebook (one INTEGER PRIMARY KEY CHECK (one = 1), format TEXT NOT NULL, fingerprint TEXT NOT NULL,"
@@ -55,7 +56,7 @@ def drop_codebook(connection: sqlite3.Connection) -> None:
 def put_codes(connection: sqlite3.Connection, row: int, codes: bytes, book: StoredCodebook | None) -> None:
     """Write the codes of a passage that exists."""
     if book is None or len(codes) % book.codebook.token_bytes:
-        raise UsageError(f"passage {row}: found {len(codes)} bytes of token codes, expected codes of the library's codebook")
+        raise UsageError(f"passage {row}: found {count(len(codes), 'byte')} of token codes, expected codes of the library's codebook")
     if connection.execute("SELECT 1 FROM passages WHERE row = ?", (row,)).fetchone() is not None:
         checksum = codes_checksum(row, book.codebook, codes)
         connection.execute("INSERT OR REPLACE INTO token_codes VALUES (?, ?, ?)", (row, codes, checksum))

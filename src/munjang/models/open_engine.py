@@ -66,7 +66,7 @@ def _needs_torch(folder: ModelFolder, engine: EngineName) -> bool:
     family = base.config.get("model_type")
     if engine == "torch":
         return True
-    if family in FAMILIES or not isinstance(family, str):  # what is no name at all, the fast engine refuses
+    if not isinstance(family, str) or family in FAMILIES:  # what is no name at all, the fast engine refuses
         return False
     if engine == "fast":
         fact = f"{base.folder / 'config.json'}: model_type {quote(family)} does not run on the fast engine; it runs {', '.join(FAMILIES)}"

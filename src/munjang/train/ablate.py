@@ -22,7 +22,7 @@ from munjang.report.words import say
 from munjang.train.examples import DataSource, read_examples
 from munjang.train.recipe import ModelRecipe, Recipe, make_stage
 from munjang.types import DEFAULT_DEVICE, Pooling
-from munjang.wording import Language
+from munjang.wording import Language, brief_repr
 
 if TYPE_CHECKING:
     from munjang.train.progress import Progress
@@ -43,6 +43,7 @@ SCRATCH_WIDTH = 128
 """Of models from scratch: small, since the whole table is many trainings."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class AblationPlan:
     """What is run. `nli` feeds the classification objective, `sts` the regression one; without one of them its half is left out."""
@@ -65,6 +66,7 @@ class AblationPlan:
         check_options(AblationPlan, vars(self))
 
 
+@brief_repr
 @dataclass(frozen=True)
 class AblationRow:
     """One cell of the table: what was trained, and its scores over the seeds."""
@@ -87,6 +89,7 @@ class AblationRow:
         return statistics.stdev(self.scores) if len(self.scores) > 1 else 0.0
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Ablation:
     """The whole table."""

@@ -33,6 +33,7 @@ from munjang.options import Option, Seed, check_options
 from munjang.text.validate_texts import validate_texts
 from munjang.types import Encoder, Scorer, check_encoder
 from munjang.vectors.topk import top_k
+from munjang.wording import brief_repr
 
 _WORD = re.compile(r"\w+")
 _LETTER_PAIRS = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7ff]")
@@ -107,6 +108,7 @@ HEADER = ("sentence1", "sentence2", "score")
 _MOST_KNOWN = 50
 
 
+@brief_repr
 @dataclass(frozen=True)
 class SilverPair:
     """Two texts and what the cross-encoder thinks of them."""

@@ -34,6 +34,7 @@ from munjang.report.training_words import TrainingWord
 from munjang.report.words import Message
 from munjang.text.readers import read_rows
 from munjang.text.records import BadLines
+from munjang.wording import brief_repr
 
 if TYPE_CHECKING:
     from munjang.train.objectives import DataShape
@@ -45,6 +46,7 @@ Label: TypeAlias = Literal["class", "score", "binary", "margins"]
 SourceRow: TypeAlias = ScoredPair | LabelledPair | TextPair | Triplet | LabelledText
 
 
+@brief_repr
 @dataclass(frozen=True)
 class DataSource:
     """One data file of a recipe.

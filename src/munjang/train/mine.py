@@ -24,8 +24,10 @@ from munjang.text.validate_texts import validate_texts
 from munjang.types import Encoder, check_encoder
 from munjang.vectors.similarity import similarity_pairwise
 from munjang.vectors.topk import top_k
+from munjang.wording import brief_repr
 
 
+@brief_repr
 @dataclass(frozen=True)
 class MinedTriplets:
     """Triplets, and how many pairs found too few negatives."""

@@ -15,6 +15,7 @@ from munjang.options import Option, default_of
 from munjang.train.examples import DataSource
 from munjang.train.recipe import ModelRecipe, Recipe, TeacherRecipe, TextMethod, TopKeys, make_stage
 from munjang.types import DEFAULT_DEVICE, Device
+from munjang.wording import brief_repr
 
 LEARNING_RATES: dict[TextMethod, float] = {"mlm": 5e-5, "tsdae": 3e-5, "simcse": 1e-5}
 BATCH_SIZES: dict[TextMethod, int] = {"mlm": 16, "tsdae": 8, "simcse": 64}
@@ -27,6 +28,7 @@ STUDENT: dict[str, object] = {"dropout": 0.0, "prompts": False}
 """A distillation's own defaults of a stage and of the model: the student learns from texts without prompts."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class AdaptPlan:
     """What to learn from which text, and where the model goes. The first of `dev` decides which weights are kept, all are measured."""
@@ -57,6 +59,7 @@ class AdaptPlan:
         )
 
 
+@brief_repr
 @dataclass(frozen=True)
 class DistillOptions:
     """A teacher, a student, what to learn from, and what to measure on. The first file of `dev_sts` decides which weights are kept.

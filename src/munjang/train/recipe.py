@@ -19,6 +19,7 @@ from munjang.options import Option, Seed, TrainDeviceOption, check_options
 from munjang.train.examples import DataSource
 from munjang.train.settings import read_settings, refuse_unknown, refuse_unless
 from munjang.types import DEFAULT_COMPUTE, DEFAULT_DEVICE, Compute, Pooling
+from munjang.wording import brief_repr
 
 Kind: TypeAlias = Literal["sentence", "cross"]
 Mix: TypeAlias = Literal["size", "even"]
@@ -28,6 +29,7 @@ TextMethod: TypeAlias = Literal["mlm", "tsdae", "simcse"]
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
+@brief_repr
 @dataclass(frozen=True)
 class ScratchRecipe:
     """The size of a model trained from scratch."""
@@ -47,6 +49,7 @@ class ScratchRecipe:
         refuse_unless(self.vocabulary > len(SPECIAL), f"model.scratch: a vocabulary of {self.vocabulary} leaves no room for pieces")
 
 
+@brief_repr
 @dataclass(frozen=True)
 class TeacherRecipe:
     """The teacher's folder or name; `prompt` (a name among its prompts, or the text itself) goes before every text that it encodes.
@@ -62,6 +65,7 @@ class TeacherRecipe:
     cache: Annotated[str | None, Option("A folder for the teacher's vectors that several trainings can share.")] = None
 
 
+@brief_repr
 @dataclass(frozen=True)
 class ModelRecipe:
     """What is trained: the folder `base`, or a model from `scratch`. `dense` adds a layer to that many dimensions after pooling.
@@ -95,6 +99,7 @@ class ModelRecipe:
         refuse_unless(self.extend_vocabulary is None or self.scratch is None, "model: a vocabulary from scratch is the data's own already")
 
 
+@brief_repr
 @dataclass(frozen=True)
 class StageRecipe:
     """One stage of training. Defaults are the paper's: one epoch, batches of 16, 2e-5, linear warm-up over 10 %."""
@@ -156,6 +161,7 @@ class TopKeys:
     license: str | None = None
 
 
+@brief_repr
 @dataclass(frozen=True, kw_only=True)
 class Recipe(TopKeys):
     """A whole training. `kind` is "sentence" for a sentence encoder, "cross" for a cross-encoder."""

@@ -73,6 +73,19 @@ class TorchEngine:
         """Yield the vectors of each batch in order."""
         return (self.vectors(ids, hidden_prefix=hidden_prefix) for ids in batches)
 
+    def vectors_and_tokens(self, ids: Sequence[Sequence[int]], *, hidden_prefix: int = 0) -> tuple[Vectors, Vectors]:
+        """Return one vector per text and one row per token, text behind text, in one run for each length."""
+        rows: list[Vectors] = [np.empty(0, np.float32)] * len(ids)
+        for group in _group_by_length(ids):
+            for number, row in zip(group, _to_numpy(self._runner.run([ids[each] for each in group]).last_hidden_state), strict=True):
+                rows[number] = row
+        kept = [row[:1] for row in rows] if self._head.first_only else rows
+        return self._head.vectors(np.concatenate(kept), ids, hidden_prefix=hidden_prefix), np.concatenate(rows)
+
+    def tokens_of_batches(self, batches: Sequence[Sequence[Sequence[int]]], *, hidden_prefix: int = 0) -> Iterator[tuple[Vectors, Vectors]]:
+        """Yield the vectors and the token rows of each batch in order."""
+        return (self.vectors_and_tokens(ids, hidden_prefix=hidden_prefix) for ids in batches)
+
     def layer_outputs(self, ids: Sequence[int]) -> list[Vectors]:
         """Return every layer's output for one text."""
         return [_to_numpy(hidden_1SD)[0] for hidden_1SD in self._runner.run([ids], output_hidden_states=True).hidden_states]

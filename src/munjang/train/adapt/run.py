@@ -22,11 +22,12 @@ from munjang.train.progress import Progress
 from munjang.train.recipe import TextMethod
 from munjang.train.save_and_report import TrainResult
 from munjang.train.save_and_report import run as train_recipe
-from munjang.wording import Language
+from munjang.wording import Language, brief_repr
 
 FACTS = "adaptation.json"
 
 
+@brief_repr
 @dataclass(frozen=True)
 class DevChange:
     """One dev set's scores before and after."""
@@ -37,6 +38,7 @@ class DevChange:
     after: Scores
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Adaptation:
     """What an adaptation made."""

@@ -36,12 +36,13 @@ from munjang.train.recipe import Recipe
 from munjang.train.save_and_report import TrainResult, run
 from munjang.train.sentence_task import save_encoder
 from munjang.types import Encoder
-from munjang.wording import Language
+from munjang.wording import Language, brief_repr
 
 SAMPLE = 1_000
 """Rows of the training data that the error is measured on where there are no dev pairs."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Measure:
     """One number of three encoders; the teacher's error against itself is none."""
@@ -117,6 +118,7 @@ def _sample_examples(learnt: ExampleSet, seed: int) -> list[Example]:
 REPORT = "distillation.json"
 
 
+@brief_repr
 @dataclass(frozen=True)
 class DistillResult:
     """The training's result and what it changed."""
