@@ -14,10 +14,11 @@ from munjang.cli.options import JsonOption, LibraryComputeOption, ModelsOption, 
 from munjang.cli.serve import PACKAGES, load_encoders, load_rerankers
 from munjang.cli.show import emit, note
 from munjang.errors import MissingExtra
+from munjang.options import default_of
+from munjang.serve.settings import ServerSettings, check_settings
 
 if TYPE_CHECKING:
     from munjang.serve.mcp_server import McpServer
-    from munjang.serve.settings import ServerSettings
 
 app = new_app()
 
@@ -37,7 +38,9 @@ def mcp(
     ] = None,
     write: Annotated[bool, typer.Option("--write", help="Offer tools that change libraries, too.")] = False,
     http: Annotated[bool, typer.Option("--http", help="Serve streamable HTTP at /mcp instead of standard input and output.")] = False,
-    host: Annotated[str, typer.Option(help="With --http, the address to listen on; other machines need a key.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="With --http, the address to listen on; other machines need a key.")] = default_of(
+        ServerSettings, "host"
+    ),
     port: Annotated[int, typer.Option(min=0, max=65_535, help="With --http, the port; 0 takes a free one.")] = 8090,
     api_key_file: Annotated[Path | None, typer.Option(help="A file with one line: a key that may do everything.")] = None,
     keys: Annotated[
@@ -61,7 +64,6 @@ def mcp(
     from munjang.serve.libraries import Libraries
     from munjang.serve.mcp_server import McpServer
     from munjang.serve.mcp_tools import Toolbox
-    from munjang.serve.settings import ServerSettings, check_settings
 
     settings = check_settings(
         ServerSettings(

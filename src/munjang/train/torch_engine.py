@@ -157,10 +157,23 @@ def _check_folder(folder: ModelFolder) -> TransformerModule:
     if family not in CONFIG_MAPPING:
         fact = f"model_type {quote(family)} is known neither to the fast engine nor to the installed transformers"
         raise FolderError(f"{base.folder / 'config.json'}: {fact}")
+    reads = _find_input(family)
+    if reads != "input_ids":
+        raise FolderError(f"{base.folder / 'config.json'}: a model of type {quote(family)} reads {reads}, expected one that reads texts")
     weights = find_weights(base.folder)
     for name in weights:
         weights[name]  # refuses NaN and infinite values
     return base
+
+
+def _find_input(family: str) -> str:
+    """Return what a family reads: "input_ids", or "pixel_values" and the like."""
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+    from transformers.models.auto.modeling_auto import MODEL_MAPPING
+
+    known = MODEL_MAPPING.get(CONFIG_MAPPING[family], None)
+    model = known[0] if isinstance(known, tuple) else known
+    return str(getattr(model, "main_input_name", "nothing that is known"))
 
 
 def _check_architecture(model: Any, base: TransformerModule) -> None:
