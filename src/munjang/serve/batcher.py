@@ -124,7 +124,7 @@ class Batcher:
     ) -> WorkItem:
         """Queue texts for a coroutine, which awaits the ticket's future.
 
-        A thread is woken when the loop has read all that came in together, so that one batch takes it all.
+        A thread is woken when the loop has gone through all that came in together, so that one batch takes it all.
         """
         ticket = WorkItem([None] * len(contents), len(contents), loop, loop.create_future(), None)
         with self._lock:
@@ -132,7 +132,7 @@ class Batcher:
             self._enqueue(lane, ticket, contents, tokens, work)
             if self._bell is not loop:
                 self._bell = loop
-                loop.call_soon(self._ring, self._queue.texts_put)
+                loop.call_soon(self._ring)
         return ticket
 
     def submit_waiting(self, lane: Lane, contents: Sequence[Any], tokens: Sequence[int], *, work: RequestWork) -> WorkItem:
@@ -160,15 +160,10 @@ class Batcher:
         work.tokens += sum(tokens)
         work.tickets.add(ticket)
 
-    def _ring(self, texts_put: int) -> None:
-        """Wake a thread, unless more texts came in since the last turn of the loop and a batch has room for those that follow."""
+    def _ring(self) -> None:
         with self._lock:
-            assert self._bell is not None
-            if self._queue.texts_put > texts_put and self.waiting_tokens < LIMITS.efficient_tokens:
-                self._bell.call_soon(self._ring, self._queue.texts_put)
-            else:
-                self._bell = None
-                self._work.notify()
+            self._bell = None
+            self._work.notify()
 
     def _serve(self) -> None:
         """Be a compute thread."""

@@ -3,8 +3,8 @@
 Clients take turns, and the requests of a client take turns among themselves: deficit round robin over tokens, with a quantum of one piece.
 Whoever has had more than its piece waits as many rounds as it takes to pay for it, so every text is reached after a bounded number of
 others, however many arrive behind it. A request that is larger than a piece is taken piece by piece, from its own texts alone; smaller
-ones share a batch, so that none of them is as slow as a large one. A batch holds texts of one lane, a piece texts of like length; both
-hold the oldest text of the request whose turn it is.
+ones share a batch, so that none of them is as slow as a large one. A batch holds texts of one lane and of like length, and always the
+oldest text of the request whose turn it is.
 """
 
 from __future__ import annotations
@@ -66,8 +66,6 @@ class FairQueue:
         """Tokens of one turn."""
         self.texts = 0
         self.tokens = 0
-        self.texts_put = 0
-        """Texts that ever came."""
         self._clients: OrderedDict[str, _Client] = OrderedDict()
         self._deadlines: deque[tuple[float, _Request]] = deque()
 
@@ -80,7 +78,6 @@ class FairQueue:
         if request is None:
             request = client.requests[work] = _Request(client, work, self.piece)
         request.texts.extend(texts)
-        self.texts_put += len(texts)
         self._count(request, len(texts), sum(text.tokens for text in texts))
         request.large = request.large or request.tokens > self.piece
         if deadline < math.inf:
@@ -107,8 +104,8 @@ class FairQueue:
         if request is None:
             return [], False
         if request.large:
-            return self._take_from([request], self.piece, efficient=self.piece // 2), True
-        return self._take_from(self._small_requests(request.texts[0].lane), budget, efficient=budget), False
+            return self._take_from([request], self.piece), True
+        return self._take_from(self._small_requests(request.texts[0].lane), budget), False
 
     def take_small(self, budget: int) -> list[QueuedText]:
         """Take small requests out of turn; whoever has them pays for it later."""
@@ -116,7 +113,7 @@ class FairQueue:
         if first is None:
             return []
         others = (each for each in self._small_requests(first.texts[0].lane) if each is not first)
-        return self._take_from(chain([first], others), budget, efficient=budget)
+        return self._take_from(chain([first], others), budget)
 
     def expire(self, now: float) -> list[WorkItem]:
         """Take out the requests that have not begun by their deadlines, and return their tickets."""
@@ -157,11 +154,8 @@ class FairQueue:
                 else:
                     yield found
 
-    def _take_from(self, requests: Iterable[_Request], budget: int, *, efficient: int) -> list[QueuedText]:
-        """Take texts that go well with the first one, and charge whoever they belong to.
-
-        Of small requests, one batch of several lengths is faster than two of like length; a large one has enough of each.
-        """
+    def _take_from(self, requests: Iterable[_Request], budget: int) -> list[QueuedText]:
+        """Take texts that go well with the first one, and charge whoever they belong to."""
         window: list[QueuedText] = []
         owners: list[_Request] = []
         for request in requests:
@@ -171,7 +165,7 @@ class FairQueue:
                     owners.append(request)
             if len(window) >= WINDOW:
                 break
-        plan = plan_batches([text.tokens for text in window], budget=budget, efficient=efficient)
+        plan = plan_batches([text.tokens for text in window], budget=budget, efficient=budget // 2)
         chosen = next(batch for batch in plan if 0 in batch)
         taken: dict[_Request, list[QueuedText]] = {}
         for place in chosen:
