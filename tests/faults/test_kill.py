@@ -60,7 +60,8 @@ def kill_again_and_again(worker, start_worker, path, *, kills: int) -> Expected:
         told = "".join(process.stdout.readline() for _ in range(rng.randint(4, 12)))
         time.sleep(rng.uniform(0.0, 0.05))
         process.kill()
-        rest, errors = process.communicate()
+        process.wait()
+        rest, errors = process.stdout.read(), process.stderr.read()  # communicate() would pass over what readline() has buffered
         assert not errors, errors
         begun = expected.follow(complete_lines(told + rest))
         with worker.opened(path) as library:
