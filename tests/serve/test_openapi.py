@@ -86,6 +86,12 @@ def test_every_reference_leads_somewhere(server: Running) -> None:
         assert name in described["components"]["schemas"], name
 
 
+def test_no_list_is_described_as_one_of_nothing(server: Running) -> None:
+    """A field that is named like a type hides the type: `float: list[list[float]]` was described as lists of nulls."""
+    written = json.dumps(server.get("/openapi.json").json)
+    assert '"items": {"type": "null"}' not in written
+
+
 def test_the_docs_page_allows_its_own_style_only() -> None:
     html, policy = docs_page([], {})
     assert html.count("<style>") == 1

@@ -114,10 +114,14 @@ class EmbedFloatsResponse(DialectModel):
     meta: CohereMeta
 
 
+FloatRows: TypeAlias = list[list[float]]
+"""Named outside of the class below: in there, `float` is a field."""
+
+
 class CohereEmbeddings(DialectModel):
     """The vectors in each type that was asked for; binary ones hold 8 dimensions a number."""
 
-    float: list[list[float]] | None = None
+    float: FloatRows | None = None
     int8: list[list[int]] | None = None
     uint8: list[list[int]] | None = None
     binary: list[list[int]] | None = None
