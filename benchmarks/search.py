@@ -5,8 +5,10 @@
 Exact search: sentence_transformers.util.semantic_search, faiss IndexFlatIP, `top_k`, `ExactIndex` (prepared before, as the faiss index is).
 Approximate search at the largest size: a library's inverted lists beside exact search, recall@10 against the exact answer. Mining:
 util.paraphrase_mining_embeddings with its defaults and `mine`, whose pairs are arrays until somebody looks at them ("as a list" does).
-First query: a library of 100,000 documents on disk, opened and asked, with an encoder that costs nothing. Vectors are 384-d and unit
-length, in clusters ("clustered") or without any order ("random"), the hardest case, which is left out at 1,000,000 for its time.
+First query: a library of 100,000 documents on disk, opened and asked, with an encoder that costs nothing. Questions: one at a time to that
+library, opened: by meaning, with a filter that one document in a hundred passes (another one each time), hybrid, and both. Vectors are
+384-d and unit length, in clusters ("clustered") or without any order ("random"), the hardest case, which is left out at 1,000,000 for its
+time.
 
 Every round runs each route once, one after the other. Reported are medians of wall time and of processor time: on a machine that
 others use too, the second is the one to trust. Ratios are (time of the first route) / (time of the route).
@@ -133,38 +135,69 @@ def approximate(corpus: np.ndarray, queries: np.ndarray, rounds: int) -> dict[st
 
 
 class NoModel:
-    """An encoder that costs nothing: every text has the same vector."""
+    """An encoder that costs nothing: a text's vector depends on its length."""
 
     name, fingerprint, dimension = "none", "none", DIMENSION
+    rows = vectors(64, "clustered", seed=5)
 
     def encode(self, texts: Any, /) -> np.ndarray:
         """Return one row per text."""
-        return np.ones((len(list(texts)), DIMENSION), dtype=np.float32)
+        return self.rows[[len(text) % len(self.rows) for text in texts]]
 
 
-def first_query(rounds: int) -> dict[str, Any]:
-    """Open a library of many documents whose caches exist, and ask it once."""
+def make_library(path: Path) -> None:
+    """Write a library of many short documents, whose words are as unevenly frequent as those of a language."""
+    random = np.random.default_rng(6)
     rows = vectors(DOCUMENTS, "clustered", seed=4)
-    entries = (
-        Entry(Document(str(i), f"text {i}", {"year": i % 50}, str(i)), (Passage(0, 6, ("text", str(i))),), row[None])
-        for i, row in enumerate(rows)
-    )
+    frequent = 1 / np.arange(1, 30_001)
+    chosen = random.choice(len(frequent), size=(DOCUMENTS, 12), p=frequent / frequent.sum())
 
-    def asked(path: Path, *, hybrid: bool) -> None:
+    def entry(number: int) -> Entry:
+        words = tuple(f"w{word}" for word in chosen[number])
+        metadata = {"year": number % 50, "group": f"group {number % 100}"}
+        text = " ".join(words)
+        return Entry(Document(str(number), text, metadata, str(number)), (Passage(0, len(text), words),), rows[number][None])
+
+    with Library.open(path, NoModel(), analyser="bigrams") as library:
+        with library.store.writer("benchmark"):
+            library.store.put(map(entry, range(DOCUMENTS)))
+        library.prepare()
+
+
+def questions(path: Path, count: int) -> dict[str, Any]:
+    """Ask one question after the other; every kind in turns."""
+    random = np.random.default_rng(7)
+    asked = [" ".join(f"w{word}" for word in np.minimum(random.zipf(1.3, 6), 30_000)) for _ in range(count)]
+    kinds: dict[str, Callable[[Library, str, int], Any]] = {
+        "meaning": lambda library, text, _: library.search(text, hybrid=False),
+        "meaning, filtered": lambda library, text, turn: library.search(text, hybrid=False, where=f"group = 'group {turn % 100}'"),
+        "hybrid": lambda library, text, _: library.search(text, hybrid=True),
+        "hybrid, filtered": lambda library, text, turn: library.search(text, hybrid=True, where=f"group = 'group {turn % 100}'"),
+    }
+    wall: dict[str, list[float]] = {kind: [] for kind in kinds}
+    cpu = dict.fromkeys(kinds, 0.0)
+    with Library.open(path, NoModel(), create=False) as library:
+        for turn, text in enumerate(asked):
+            for kind, ask in kinds.items():
+                started, used = time.perf_counter(), time.process_time()
+                ask(library, text, turn)
+                wall[kind].append(1e3 * (time.perf_counter() - started))
+                cpu[kind] += 1e3 * (time.process_time() - used) / count
+    return {
+        kind: {"p50_ms": float(np.quantile(times, 0.5)), "p99_ms": float(np.quantile(times, 0.99)), "cpu_ms": cpu[kind]}
+        for kind, times in wall.items()
+    }
+
+
+def first_query(path: Path, rounds: int) -> dict[str, Any]:
+    """Open a library of many documents whose caches exist, and ask it once."""
+
+    def asked(*, hybrid: bool) -> None:
         with Library.open(path, NoModel(), create=False) as library:
-            assert len(library.search("text 7", hybrid=hybrid)) == K
+            assert len(library.search("w1 w7", hybrid=hybrid)) == K
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "many.db"
-        with Library.open(path, NoModel(), analyser="bigrams") as library:
-            with library.store.writer("benchmark"):
-                library.store.put(entries)
-            library.prepare()
-        routes: Routes = {
-            "open and ask": lambda: asked(path, hybrid=False),
-            "open and ask, hybrid": lambda: asked(path, hybrid=True),
-        }
-        return {"routes": interleaved(routes, rounds), "documents": DOCUMENTS}
+    routes: Routes = {"open and ask": lambda: asked(hybrid=False), "open and ask, hybrid": lambda: asked(hybrid=True)}
+    return {"routes": interleaved(routes, rounds), "documents": DOCUMENTS}
 
 
 def mining(rounds: int) -> dict[str, Any]:
@@ -190,13 +223,20 @@ def show(title: str, result: dict[str, Any]) -> None:
     print("   ".join(f"{key}: {value}" for key, value in result.items() if key != "routes"), flush=True)
 
 
+def show_questions(title: str, result: dict[str, dict[str, float]]) -> None:
+    """Print the table of single questions."""
+    print(f"\n{title}\n{'':28}{'p50 ms':>10}{'p99 ms':>10}{'cpu ms':>10}")
+    for kind, row in result.items():
+        print(f"{kind:28}{row['p50_ms']:10.1f}{row['p99_ms']:10.1f}{row['cpu_ms']:10.1f}", flush=True)
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--sizes", default="10000,100000,1000000")
     options.add_argument("--queries", type=int, default=1000)
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--kinds", default="clustered,random")
-    options.add_argument("--parts", default="exact,mining,approximate,first")
+    options.add_argument("--parts", default="exact,mining,approximate,first,questions")
     options.add_argument("--json", type=Path)
     chosen = options.parse_args()
     sizes, parts = [int(size) for size in chosen.sizes.split(",")], chosen.parts.split(",")
@@ -211,10 +251,18 @@ def main() -> None:
     if "mining" in parts:
         results["mining, 10,000 clustered vectors"] = mining(chosen.rounds)
         show("mining, 10,000 clustered vectors", results["mining, 10,000 clustered vectors"])
-    if "first" in parts:
-        name = f"first query, {DOCUMENTS:,} documents"
-        results[name] = first_query(chosen.rounds)
-        show(name, results[name])
+    if "first" in parts or "questions" in parts:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "many.db"
+            make_library(path)
+            if "first" in parts:
+                name = f"first query, {DOCUMENTS:,} documents"
+                results[name] = first_query(path, chosen.rounds)
+                show(name, results[name])
+            if "questions" in parts:
+                name = f"questions, {DOCUMENTS:,} documents"
+                results[name] = questions(path, 200)
+                show_questions(name, results[name])
     if "approximate" in parts:
         name = f"approximate, {max(sizes):,} clustered vectors"
         results[name] = approximate(vectors(max(sizes), "clustered", seed=1), vectors(chosen.queries, "clustered", seed=2), chosen.rounds)

@@ -94,7 +94,7 @@ def read_places(connection: sqlite3.Connection, rows: Sequence[int] | Ints) -> d
 
 def read_lexical(connection: sqlite3.Connection, words: Sequence[str], k: int, where: Condition | None) -> list[Scored]:
     """Return the k rows that BM25 puts first for any of these words."""
-    query = " OR ".join(_quoted(words))
+    query = " OR ".join(quote_words(words))
     if not query or k < 1:
         return []
     condition, values = where_sql(where)
@@ -108,7 +108,7 @@ def read_word_frequencies(connection: sqlite3.Connection, words: Sequence[str]) 
     """Return the number of passages, and how many of them hold each word."""
     (passages,) = connection.execute("SELECT count(*) FROM words_docsize").fetchone()
     sql = "SELECT (SELECT count(*) FROM words WHERE words MATCH value) FROM json_each(?)"
-    return int(passages), [int(count) for (count,) in connection.execute(sql, (json.dumps(_quoted(words)),))]
+    return int(passages), [int(count) for (count,) in connection.execute(sql, (json.dumps(quote_words(words)),))]
 
 
 def read_has_key(connection: sqlite3.Connection, key: str) -> bool:
@@ -171,7 +171,7 @@ def _vector_block(found: list[tuple[int, int, int, int, bytes, int, str]], dimen
     return VectorBlock(np.array([each[0] for each in found], dtype=np.int64), tuple(ids), vectors_ND)
 
 
-def _quoted(words: Sequence[str]) -> list[str]:
+def quote_words(words: Sequence[str]) -> list[str]:
     """Return the words as FTS5 reads them literally, once each."""
     return ['"' + word.replace('"', '""') + '"' for word in dict.fromkeys(words[:MAX_WORDS]) if word and "\x00" not in word]
 

@@ -16,11 +16,14 @@ from munjang.errors import InputError, MunjangError, UsageError
 from munjang.file_lock import hold_lock, lock_files
 from munjang.library import sqlite_read, sqlite_tokens, sqlite_write
 from munjang.library.sql_store import SqlStore
+from munjang.library.sqlite_cache import CommitCache
 from munjang.library.sqlite_files import BUSY_SECONDS, SqliteConnections, open_connection, transaction, translated
 from munjang.library.sqlite_schema import check_is_library, create, read_settings, write_settings
 from munjang.library.sqlite_verify import Verifier
 from munjang.library.sqlite_write import remove_unused, tidy_words
-from munjang.library.store import ADVICE, BLOCK, Change, Entry, NewTokenCodes, Settings, StoredCodebook
+from munjang.library.store import ADVICE, BLOCK, Change, Entry, NewTokenCodes, Scored, Settings, StoredCodebook
+from munjang.library.where import Condition
+from munjang.types import Ints
 
 BACKUP_PAGES = 4_096
 """Pages that are copied at once."""
@@ -44,6 +47,7 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
         self._path = path
         self._made = made
         self._verifier = Verifier(path, uuid, connections)
+        self._cache = CommitCache()
 
     @classmethod
     def open(cls, path: str | Path, *, create_with: Settings | None = None, name: str | None = None) -> SqliteStore:
@@ -124,6 +128,23 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
         self._verifier.committed()
         self._connections.check_in_place()
         return count
+
+    def rows(self, where: Condition | None = None, /) -> Ints:
+        """Return the rows of all documents that meet the condition."""
+        if where is None:
+            return super().rows()
+        with self._connections.snapshot() as connection:
+            return self._cache.select(connection, where)
+
+    def lexical(self, words: Sequence[str], k: int, /, *, where: Condition | None = None) -> list[Scored]:
+        """Return the k rows that fit these words best."""
+        with self._connections.snapshot() as connection:
+            return self._cache.rank(connection, words, k, where)
+
+    def word_frequencies(self, words: Sequence[str], /) -> tuple[int, list[int]]:
+        """Return the number of passages, and how many of them hold each word."""
+        with self._connections.snapshot() as connection:
+            return self._cache.frequencies(connection, words)
 
     def discard_new(self) -> bool:
         """Remove the files of a library that was made by opening it here, unless something was written or others have it open."""

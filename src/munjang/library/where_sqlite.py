@@ -56,6 +56,11 @@ def where_sql(condition: Condition | None) -> Bound:
             return _contains(key, value)
 
 
+def is_plain_key(key: str) -> bool:
+    """Say whether a path leads to the key as it is written."""
+    return _PLAIN_KEY.fullmatch(key) is not None
+
+
 def _joined(word: str, conditions: tuple[Condition, ...]) -> Bound:
     parts = [where_sql(each) for each in conditions]
     return _balance(word, [sql for sql, _ in parts]), [value for _, values in parts for value in values]
@@ -74,7 +79,7 @@ def _value_of(key: str) -> Bound:
         kind, kind_values = _metadata_type(key)
         found = "json_extract(documents.metadata, ?)"
         return f"(CASE WHEN {kind} IS NULL THEN documents.{key} ELSE {found} END)", [*kind_values, f'$."{key}"']
-    if _PLAIN_KEY.fullmatch(key):
+    if is_plain_key(key):
         return "json_extract(documents.metadata, ?)", [f'$."{key}"']
     return "(SELECT value FROM json_each(documents.metadata) WHERE key = ?)", [key]
 
@@ -91,7 +96,7 @@ def key_sql(key: str) -> Bound:
 
 
 def _metadata_type(key: str) -> Bound:
-    if _PLAIN_KEY.fullmatch(key):
+    if is_plain_key(key):
         return "json_type(documents.metadata, ?)", [f'$."{key}"']
     return "(SELECT type FROM json_each(documents.metadata) WHERE key = ?)", [key]
 
