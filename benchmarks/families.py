@@ -4,8 +4,9 @@
 
 Each model has 12 layers of 768 and a vocabulary of 30,000; its weights are random, which does not change how long it takes. Both sides are
 processes of their own that read the same folder and encode the same texts in turn: sentences of 5 to 40 tokens, passages of 200, and for
-the families that take them texts of 2,000. Reported: the median over rounds of (time of sentence-transformers) / (time of the route), and
-the peak memory of the process. `--lengths` measures one text of each length instead, each in a new process: seconds and peak memory.
+the families that take them texts of 2,000. One family takes two to four minutes. Reported: the median over rounds of (time of
+sentence-transformers) / (time of the route), and the peak memory of the process. `--lengths` measures one text of each length instead, each
+in a new process: seconds and peak memory.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 VOCABULARY = 30_000
 SETS = {"short": (64, 5, 40), "passages": (8, 200, 200), "long": (1, 2_000, 2_000)}
 """How many texts, and their shortest and longest."""
+WARM_UP = ((4, 5, 40), (1, 200, 200))
 ROUTES = ("st", "munjang", "munjang-int8")
 FAMILIES = (
     "modernbert", "albert", "deberta-v2", "qwen3", "gemma3_text", "gte", "nomic_bert", "eurobert", "jina_embeddings_v3",
@@ -145,15 +147,18 @@ def compare(family: str, rounds: int, *, layers: int, clock: str) -> dict[str, A
     sets = [name for name, (_, _, tokens) in SETS.items() if tokens <= longest]
     with tempfile.TemporaryDirectory() as folder:
         write_model(Path(folder), family, longest, layers)
+        begun = time.perf_counter()
         routes = {name: Route(name, Path(folder)) for name in ROUTES}
+        print(f"{family}: loaded after {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
         answers: dict[str, dict[str, list[dict[str, float]]]] = {name: {texts: [] for texts in sets} for name in ROUTES}
-        for number in range(rounds + 1):  # the first round warms up and is not counted
+        for route in routes.values():
+            for texts in WARM_UP:
+                route.encode(texts)
+        for number in range(rounds):
             for texts in sets:
                 for name, route in routes.items():
-                    answer = route.encode(SETS[texts])
-                    if number:
-                        answers[name][texts].append(answer)
-            print(f"{family}: round {number} of {rounds}", file=sys.stderr)
+                    answers[name][texts].append(route.encode(SETS[texts]))
+            print(f"{family}: round {number + 1} of {rounds}, {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
         for route in routes.values():
             route.close()
     result: dict[str, Any] = {}
