@@ -160,6 +160,13 @@ def test_mixed_layers_equal_the_authoritys(mixed, st, tmp_path):
         SentenceEncoder.load(mixed, engine="torch")
 
 
+def test_a_mix_behind_an_encoder_that_keeps_its_layers_does_nothing(mixed, st, tmp_path):
+    folder = shutil.copytree(mixed, tmp_path / "copy")
+    edit(folder / "config.json", output_hidden_states=False)
+    ours, expected = SentenceEncoder.load(folder).encode(TEXTS[:3]), theirs(st, folder, TEXTS[:3])
+    assert np.abs(ours - expected).max() <= 2e-5 * max(1, np.abs(expected).max())
+
+
 def test_a_mix_of_layers_that_are_not_there_is_refused(mixed, tmp_path):
     folder = shutil.copytree(mixed, tmp_path / "copy")
     [place] = folder.glob("*WeightedLayerPooling")

@@ -171,7 +171,8 @@ def _read_modules(path: Path) -> ModelFolder:
     settings = _read_settings(path)
     modules = [module for entry in listed for module in read_module(path, entry)]
     routes, default_route = _read_routes(path / MODULES_FILE, modules)
-    modules = list(routes[default_route]) if routes else modules
+    routes = {name: _drop_idle_mix(chain) for name, chain in routes.items()}
+    modules = list(routes[default_route] if routes else _drop_idle_mix(modules))
     if not modules or not isinstance(modules[0], TransformerModule | StaticModule):
         raise FolderError(f"{path / MODULES_FILE}: the first module must be a Transformer or a StaticEmbedding")
     kind: Literal["sentence", "cross"] = "sentence"
@@ -193,6 +194,13 @@ def _read_modules(path: Path) -> ModelFolder:
         routes=routes,
         default_route=default_route,
     )
+
+
+def _drop_idle_mix(modules: Sequence[Module]) -> tuple[Module, ...]:
+    """Leave out a mix of layers behind an encoder that does not hand its layers on; sentence-transformers passes over it too."""
+    first = modules[0] if modules else None
+    hands_on = isinstance(first, TransformerModule) and first.config.get("output_hidden_states") is True
+    return tuple(module for module in modules if hands_on or not isinstance(module, LayerMixModule))
 
 
 def _read_routes(file: Path, modules: list[Module]) -> tuple[dict[str, tuple[Module, ...]], str]:

@@ -145,7 +145,7 @@ def _read_router(folder: Path) -> RouterModule:
     if any(str(types[id]).rsplit(".", 1)[-1] in ("Router", "Asym") for ids in structure.values() for id in ids):
         raise FolderError(f"{file}: a route holds another Router, which does not run here")
     default = settings.get("default_route") or (next(iter(structure)) if settings.get("allow_empty_key", True) else None)
-    if default not in structure:
+    if not isinstance(default, str) or default not in structure:
         raise FolderError(f"{file}: default_route is {quote(str(default))}, expected one of {quote(', '.join(structure))}")
     modules = {id: _read_typed(file, str(types[id]), resolve_inside(folder, id)) for ids in structure.values() for id in ids}
     return RouterModule({name: tuple(module for id in ids for module in modules[id]) for name, ids in structure.items()}, default)
