@@ -4,7 +4,7 @@
 
 Each model has 12 layers of 768 and a vocabulary of 30,000; its weights are random, which does not change how long it takes. Both sides are
 processes of their own that read the same folder and encode the same texts in turn: sentences of 5 to 40 tokens, passages of 200, and for
-the families that take them texts of 2,000. One family takes one to four minutes. Reported: the median over rounds of (time of
+ModernBERT texts of 2,000. One family takes one to four minutes. Reported: the median over rounds of (time of
 sentence-transformers) / (time of the route), by the clock and in CPU time, and the peak memory of the process. On a machine that does
 other work too, only CPU time means something, and only with OMP_NUM_THREADS=1: threads that wait for each other burn it. `--half` takes
 half as many texts. `--lengths` measures one text of each length instead, each in a new process: seconds and peak memory.
@@ -32,7 +32,8 @@ ROUTES = ("st", "munjang", "munjang-int8")
 FAMILIES = (
     "modernbert", "albert", "deberta-v2", "qwen3", "gemma3_text", "gte", "nomic_bert", "eurobert", "jina_embeddings_v3",
 )  # fmt: skip
-SHORT_ONLY = ("albert", "deberta-v2")
+LONG = ("modernbert",)
+"""Families whose texts of 2,000 tokens are measured too."""
 
 
 def make_config(family: str, longest: int, layers: int) -> Any:
@@ -123,6 +124,9 @@ class Route:
     def __init__(self, name: str, folder: Path) -> None:
         command = [sys.executable, __file__, "--work", name, "--folder", str(folder)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    def wait(self) -> None:
+        """Return when the model is loaded."""
         self._read("READY")
 
     def encode(self, texts: tuple[int, int, int]) -> dict[str, float]:
@@ -151,12 +155,14 @@ CLOCKS = {"": "seconds", " (CPU)": "cpu_seconds"}
 
 def compare(family: str, rounds: int, *, layers: int, divisor: int) -> dict[str, Any]:
     """Return each route's ratios, of time and of CPU time, and its peak memory for one family."""
-    longest = 512 if family in SHORT_ONLY else 2_048
+    longest = 2_048 if family in LONG else 512
     sets = {name: (count // divisor, least, most) for name, (count, least, most) in SETS.items() if most <= longest}
     with tempfile.TemporaryDirectory() as folder:
         write_model(Path(folder), family, longest, layers)
         begun = time.perf_counter()
         routes = {name: Route(name, Path(folder)) for name in ROUTES}
+        for route in routes.values():
+            route.wait()
         print(f"{family}: loaded after {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
         answers: dict[str, dict[str, list[dict[str, float]]]] = {name: {texts: [] for texts in sets} for name in ROUTES}
         for route in routes.values():
@@ -187,6 +193,7 @@ def measure_lengths(family: str, lengths: list[int], *, layers: int) -> list[dic
         weights = (Path(folder) / "model.safetensors").stat().st_size / 2**20
         for length in lengths:
             route = Route("munjang", Path(folder))
+            route.wait()
             answer = route.encode((1, length, length))
             route.close()
             rows.append({"tokens": length, "weights_mb": weights, **answer})

@@ -60,13 +60,13 @@ class FloatWriter:
         return PreparedLinear(x, source=x)
 
     def apply(self, x: PreparedLinear, w: Floats, name: str, *, bias: Floats | None = None, add: str | None = None) -> str:
-        """Write one Gemm."""
-        inputs = [x.name, self.pen.array(f"{name}.weight", w.astype(np.float32))]
+        """Write one Gemm; it reads the weight as (out, in), as files keep it, so that a mapped file is not copied."""
+        inputs = [x.name, self.pen.array(f"{name}.weight", w.T.astype(np.float32, copy=False))]
         if add is not None:
             inputs.append(add)
         elif bias is not None:
             inputs.append(self.pen.array(f"{name}.bias", bias.astype(np.float32)))
-        return self.pen.add("Gemm", inputs)
+        return self.pen.add("Gemm", inputs, transB=1)
 
     def effective(self, w: Floats) -> Floats:
         """Return `w` itself."""
