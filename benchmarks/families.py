@@ -1,18 +1,19 @@
 """Encoding speed of every family at base size, side by side with sentence-transformers, interleaved in one run.
 
-    ./run bench families [--families modernbert,gte] [--rounds 3] [--layers 12] [--cpu] [--lengths 512,2048,8192] [--json FILE]
+    ./run bench families [--families modernbert,gte] [--rounds 3] [--layers 12] [--half] [--lengths 512,2048,8192] [--json FILE]
 
 Each model has 12 layers of 768 and a vocabulary of 30,000; its weights are random, which does not change how long it takes. Both sides are
 processes of their own that read the same folder and encode the same texts in turn: sentences of 5 to 40 tokens, passages of 200, and for
-the families that take them texts of 2,000. Reported: the median over rounds of (time of sentence-transformers) / (time of the route), and
-the peak memory of the process. `--lengths` measures one text of each length instead, each in a new process: seconds and peak memory.
+ModernBERT texts of 2,000. One family takes one to four minutes. Reported: the median over rounds of (time of
+sentence-transformers) / (time of the route), by the clock and in CPU time, and the peak memory of the process. On a machine that does
+other work too, only CPU time means something, and only with OMP_NUM_THREADS=1: threads that wait for each other burn it. `--half` takes
+half as many texts. `--lengths` measures one text of each length instead, each in a new process: seconds and peak memory.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -24,13 +25,15 @@ from typing import Any
 import numpy as np
 
 VOCABULARY = 30_000
-SETS = {"short": (64, 5, 40), "passages": (8, 200, 200), "long": (1, 2_000, 2_000)}
+SETS = {"short": (64, 5, 40), "passages": (8, 200, 200), "long": (2, 2_000, 2_000)}
 """How many texts, and their shortest and longest."""
+WARM_UP = ((4, 5, 40), (1, 200, 200))
 ROUTES = ("st", "munjang", "munjang-int8")
 FAMILIES = (
     "modernbert", "albert", "deberta-v2", "qwen3", "gemma3_text", "gte", "nomic_bert", "eurobert", "jina_embeddings_v3",
 )  # fmt: skip
-SHORT_ONLY = ("albert", "deberta-v2")
+LONG = ("modernbert",)
+"""Families whose texts of 2,000 tokens are measured too."""
 
 
 def make_config(family: str, longest: int, layers: int) -> Any:
@@ -106,8 +109,13 @@ def work(route: str, folder: str) -> None:
         start, busy = time.perf_counter(), time.process_time()
         model.encode(texts)
         seconds, cpu = time.perf_counter() - start, time.process_time() - busy
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print("ANSWER " + json.dumps({"seconds": seconds, "cpu_seconds": cpu, "peak_mb": peak}), flush=True)
+        print("ANSWER " + json.dumps({"seconds": seconds, "cpu_seconds": cpu, "peak_mb": read_peak()}), flush=True)
+
+
+def read_peak() -> float:
+    """Return this process' peak memory in MB; getrusage would count the process that started it."""
+    [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")]
+    return int(line.split()[1]) / 1024
 
 
 class Route:
@@ -116,6 +124,9 @@ class Route:
     def __init__(self, name: str, folder: Path) -> None:
         command = [sys.executable, __file__, "--work", name, "--folder", str(folder)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    def wait(self) -> None:
+        """Return when the model is loaded."""
         self._read("READY")
 
     def encode(self, texts: tuple[int, int, int]) -> dict[str, float]:
@@ -139,29 +150,38 @@ class Route:
         raise RuntimeError("a route ended without an answer")
 
 
-def compare(family: str, rounds: int, *, layers: int, clock: str) -> dict[str, Any]:
-    """Return each route's ratio and peak memory for one family; `clock` is "seconds" or "cpu_seconds"."""
-    longest = 512 if family in SHORT_ONLY else 2_048
-    sets = [name for name, (_, _, tokens) in SETS.items() if tokens <= longest]
+CLOCKS = {"": "seconds", " (CPU)": "cpu_seconds"}
+
+
+def compare(family: str, rounds: int, *, layers: int, divisor: int) -> dict[str, Any]:
+    """Return each route's ratios, of time and of CPU time, and its peak memory for one family."""
+    longest = 2_048 if family in LONG else 512
+    sets = {name: (count // divisor, least, most) for name, (count, least, most) in SETS.items() if most <= longest}
     with tempfile.TemporaryDirectory() as folder:
         write_model(Path(folder), family, longest, layers)
+        begun = time.perf_counter()
         routes = {name: Route(name, Path(folder)) for name in ROUTES}
+        for route in routes.values():
+            route.wait()
+        print(f"{family}: loaded after {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
         answers: dict[str, dict[str, list[dict[str, float]]]] = {name: {texts: [] for texts in sets} for name in ROUTES}
-        for number in range(rounds + 1):  # the first round warms up and is not counted
+        for route in routes.values():
+            for texts in WARM_UP:
+                route.encode(texts)
+        for number in range(rounds):
             for texts in sets:
                 for name, route in routes.items():
-                    answer = route.encode(SETS[texts])
-                    if number:
-                        answers[name][texts].append(answer)
-            print(f"{family}: round {number} of {rounds}", file=sys.stderr)
+                    answers[name][texts].append(route.encode(sets[texts]))
+            print(f"{family}: round {number + 1} of {rounds}, {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
         for route in routes.values():
             route.close()
     result: dict[str, Any] = {}
     for name in ROUTES:
         result[name] = {"peak_mb": max(answer["peak_mb"] for each in answers[name].values() for answer in each)}
         for texts in sets:
-            pairs = zip(answers["st"][texts], answers[name][texts], strict=True)
-            result[name][texts] = statistics.median(theirs[clock] / ours[clock] for theirs, ours in pairs)
+            pairs = list(zip(answers["st"][texts], answers[name][texts], strict=True))
+            for suffix, clock in CLOCKS.items():
+                result[name][texts + suffix] = statistics.median(theirs[clock] / ours[clock] for theirs, ours in pairs)
     return result
 
 
@@ -173,6 +193,7 @@ def measure_lengths(family: str, lengths: list[int], *, layers: int) -> list[dic
         weights = (Path(folder) / "model.safetensors").stat().st_size / 2**20
         for length in lengths:
             route = Route("munjang", Path(folder))
+            route.wait()
             answer = route.encode((1, length, length))
             route.close()
             rows.append({"tokens": length, "weights_mb": weights, **answer})
@@ -189,7 +210,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--lengths", default="")
     parser.add_argument("--layers", type=int, default=12)
-    parser.add_argument("--cpu", action="store_true", help="compare CPU time, for a busy machine; set OMP_NUM_THREADS=1")
+    parser.add_argument("--half", action="store_true")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--work", help=argparse.SUPPRESS)
     parser.add_argument("--folder", help=argparse.SUPPRESS)
@@ -201,16 +222,13 @@ def main() -> None:
     for family in options.families.split(","):
         if options.lengths:
             result[family] = measure_lengths(family, [int(length) for length in options.lengths.split(",")], layers=options.layers)
-            continue
-        result[family] = compare(family, options.rounds, layers=options.layers, clock="cpu_seconds" if options.cpu else "seconds")
-        for name, row in result[family].items():
-            print(
-                f"{family:20}{name:14}"
-                + "".join(f"{texts} {row[texts]:.2f}×  " for texts in SETS if texts in row)
-                + f"{row['peak_mb']:.0f} MB"
-            )
-    if options.json:
-        options.json.write_text(json.dumps(result, indent=2) + "\n")
+        else:
+            result[family] = compare(family, options.rounds, layers=options.layers, divisor=2 if options.half else 1)
+            for name, row in result[family].items():
+                ratios = "".join(f"{texts} {ratio:.2f}×  " for texts, ratio in row.items() if texts != "peak_mb")
+                print(f"{family:20}{name:14}{ratios}{row['peak_mb']:.0f} MB", flush=True)
+        if options.json:
+            options.json.write_text(json.dumps(result, indent=2) + "\n")
 
 
 if __name__ == "__main__":

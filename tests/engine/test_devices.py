@@ -192,3 +192,30 @@ def test_a_fingerprint_names_the_arithmetic_and_not_the_device(tiny_bert_folder)
     assert model.fingerprint_as("float32") == before
     assert len({model.fingerprint_as(each) for each in ("float32", "float16", "bfloat16", "int8")}) == 4
     assert repr(model).count("on cuda") == 1
+
+
+OPENVINO_BUILD = ["OpenVINOExecutionProvider", CPU_PROVIDER]
+
+
+def test_bfloat16_runs_through_openvino_where_the_processor_multiplies_so():
+    for device in ("auto", "openvino"):
+        [place] = choose_placements(device, "bfloat16", providers=OPENVINO_BUILD, flags=frozenset({"avx512_bf16"}))
+        assert (place.device, place.compute, place.layout) == ("openvino", "bfloat16", "padded")
+    with pytest.raises(DeviceError, match="'openvino', which is not installed: .*\n.*pip install onnxruntime-openvino"):
+        choose_placements("auto", "bfloat16", providers=PLAIN_BUILD, flags=frozenset({"amx_bf16"}))
+    for device in ("auto", "openvino"):
+        with pytest.raises(UsageError, match="gains nothing here: the processor lists none of amx_bf16, avx512_bf16, bf16"):
+            choose_placements(device, "bfloat16", providers=OPENVINO_BUILD, flags=frozenset({"avx2"}))
+    with pytest.raises(UsageError, match="cpu computes in float32 or int8"):
+        choose_placements("cpu", "bfloat16", providers=OPENVINO_BUILD, flags=frozenset({"bf16"}))
+
+
+def test_the_processors_flags_are_read_from_what_the_system_lists(tmp_path):
+    from munjang.engine.processor import multiplies_bfloat16, read_flags
+
+    listed = tmp_path / "cpuinfo"
+    listed.write_text("model name\t: X\nflags\t\t: fpu avx2 avx512_bf16\n", encoding="utf-8")
+    assert read_flags(listed) == {"fpu", "avx2", "avx512_bf16"}
+    assert multiplies_bfloat16(read_flags(listed))
+    assert read_flags(tmp_path / "missing") == frozenset()
+    assert not multiplies_bfloat16(frozenset())

@@ -37,6 +37,14 @@ class Case:
 CONVOLUTION = {"conv_kernel_size": 3, "conv_groups": 2, "position_biased_input": True, "type_vocab_size": 2}
 PLAIN_DEBERTA = {"share_att_key": False, "pos_att_type": "c2p", "position_buckets": -1, "max_relative_positions": 40, "embedding_size": 20}
 BIASES = {"attention_bias": True, "mlp_bias": True, "norm_bias": True}
+YARN = {"rope_parameters": {"rope_type": "yarn", "factor": 4.0, "rope_theta": 5000.0, "original_max_position_embeddings": 500}}
+DYNAMIC = {"rope_parameters": {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 5000.0}}
+LLAMA3 = {
+    "rope_parameters": {
+        "rope_type": "llama3", "factor": 8.0, "rope_theta": 5000.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 200,
+    },
+}  # fmt: skip
 LINEAR_ROPE = {"rope_parameters": {"rope_type": "linear", "factor": 4.0, "rope_theta": 5000.0}, "attention_bias": True}
 
 CASES = [
@@ -48,11 +56,14 @@ CASES = [
     Case("deberta-v2", ("cls",), bound=2e-5, dialect="new", config=json.dumps(PLAIN_DEBERTA)),
     Case("qwen3", ("lasttoken",), bound=2e-5),
     Case("qwen3", ("mean",), (), bound=2e-5, config='{"use_sliding_window": true, "sliding_window": 10, "max_window_layers": 1}'),
+    Case("qwen3", ("lasttoken",), bound=2e-5, config=json.dumps(YARN)),
     Case("gemma3_text", ("mean",), (Dense(24, IDENTITY, bias=False), Dense(16, IDENTITY, bias=False), "normalize"), bound=2e-5),
     Case("gemma3_text", ("lasttoken",), bound=2e-5, config='{"use_bidirectional_attention": false}'),
     Case("gte", ("cls",)),
+    Case("gte", ("cls",), config=json.dumps(DYNAMIC)),
     Case("nomic_bert", ("mean",)),
     Case("eurobert", ("mean",), config=json.dumps(LINEAR_ROPE)),
+    Case("eurobert", ("mean",), config=json.dumps(LLAMA3)),
     Case("jina_embeddings_v3", ("mean",)),
 ]
 CROSS = [
@@ -62,6 +73,13 @@ CROSS = [
     ("deberta-v2", {}),
     ("deberta-v2", CONVOLUTION),
     ("gte", {}),
+    ("nomic_bert", {}),
+    ("jina_embeddings_v3", {}),
+    ("eurobert", {}),
+    ("eurobert", {"classifier_pooling": "bos"}),
+    ("eurobert", {"classifier_pooling": "mean"}),
+    ("qwen3", {}),
+    ("gemma3_text", {"use_bidirectional_attention": False}),
 ]
 LENGTHS = (1, 2, 5, 9, 10, 33, 130, 600, 1998)
 LONGEST = 2_000
@@ -100,6 +118,27 @@ def test_a_vector_does_not_depend_on_its_batch(case, folder_of):
     bound = 2e-6 * max(1, np.abs(alone).max())
     assert np.abs(model.engine.vectors(ids) - alone).max() <= bound
     assert np.abs(model.engine.vectors([ids[-2]] * 3) - alone[-2]).max() <= bound
+
+
+ROTARY = ["modernbert", "deberta-v2", "qwen3", "gemma3_text", "gte", "nomic_bert", "eurobert", "jina_embeddings_v3"]
+"""Families that see only how far places lie apart, so that an authority may pad in front."""
+
+
+@pytest.mark.parametrize("family", ["albert", *ROTARY])
+def test_every_pooling_equals_the_authoritys_with_padding_on_either_side(family, folder_of):
+    sentence_transformers = pytest.importorskip("sentence_transformers", reason="the authority")
+    case = next(case for case in CASES if case.family == family)
+    folder, texts = folder_of(case), TEXTS[:4] + long_texts()[3:7]
+    with quiet():
+        theirs = sentence_transformers.SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    for pooling in ("mean", "max", "cls", "lasttoken", "mean_sqrt_len", "weightedmean"):
+        ours = SentenceEncoder.load(folder, pooling=pooling).encode(texts)
+        theirs[1] = Pooling(32, pooling_mode="mean_sqrt_len_tokens" if pooling == "mean_sqrt_len" else pooling)
+        for side in ("right", "left") if family in ROTARY and pooling != "weightedmean" else ("right",):  # that one counts padding in front
+            theirs.tokenizer.padding_side = side
+            assert np.abs(ours - theirs.encode(texts, batch_size=len(texts), show_progress_bar=False)).max() <= case.bound, (pooling, side)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -185,7 +224,10 @@ HOSTILE = [
     ("modernbert", {"max_position_embeddings": -1}, "max_position_embeddings is '-1'"),
     ("modernbert", {"rope_parameters": [1]}, "expected a table"),
     ("modernbert", {"rope_parameters": {"full_attention": {"rope_theta": 0}}}, "rope_theta is '0', expected a number from 1"),
-    ("modernbert", {"rope_parameters": {"full_attention": {"rope_type": "yarn", "factor": 2}}}, "rope_type 'yarn' does not run"),
+    ("modernbert", {"rope_parameters": {"full_attention": {"rope_type": "longrope"}}}, "rope_type 'longrope' does not run"),
+    ("modernbert", {"rope_parameters": {"full_attention": {"rope_type": "yarn", "factor": -2}}}, "rope factor is '-2'"),
+    ("qwen3", {"rope_parameters": {"rope_type": "yarn", "factor": 2, "beta_fast": "many"}}, "rope beta_fast is 'many'"),
+    ("eurobert", {"rope_parameters": {"rope_type": "llama3", "factor": 2, "low_freq_factor": 4, "high_freq_factor": 1}}, "is not below"),
     ("modernbert", {"rope_parameters": {"full_attention": {"rope_type": "linear", "factor": float("nan")}}}, "rope factor is 'nan'"),
     ("modernbert", {"attention_bias": True}, "no tensor 'layers.0.attn.Wqkv.bias'"),
     ("modernbert", {"norm_bias": "yes"}, "norm_bias is 'yes', expected true or false"),
@@ -202,7 +244,7 @@ HOSTILE = [
     ("qwen3", {"head_dim": 10**6}, "q_norm has shapes .*, expected"),
     ("gemma3_text", {"attn_logit_softcapping": 50.0}, "attn_logit_softcapping does not run"),
     ("gemma3_text", {"query_pre_attn_scalar": 0}, "query_pre_attn_scalar is '0'"),
-    ("gte", {"rope_parameters": {"rope_type": "dynamic", "factor": 2.0}}, "rope_type 'dynamic' does not run"),
+    ("gte", {"rope_parameters": {"rope_type": "dynamic", "factor": "all"}}, "rope factor is 'all'"),
     ("nomic_bert", {"rotary_emb_fraction": 0.5}, "rotary_emb_fraction is '0.5', which does not run"),
     ("nomic_bert", {"type_vocab_size": 10**9}, "type_vocab_size is"),
     ("eurobert", {"rms_norm_eps": -1}, "rms_norm_eps is '-1'"),

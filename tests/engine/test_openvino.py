@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from munjang.engine.processor import multiplies_bfloat16
 from munjang.models.cross_encoder import CrossEncoder
 from munjang.models.sentence_encoder import SentenceEncoder
 
@@ -38,6 +39,20 @@ print(json.dumps({
     "vectors": model.encode(given["texts"]).tolist(),
     "alone": [model.encode(text).tolist() for text in given["texts"]],
     "scores": scorer.predict([(given["texts"][0], text) for text in given["texts"]], score="logits").tolist(),
+}))
+"""
+
+BFLOAT16 = """
+import json, sys
+from munjang import SentenceEncoder
+
+given = json.loads(sys.stdin.read())
+model = SentenceEncoder.load(given["model"], compute="bfloat16")
+print(json.dumps({
+    "device": model.device,
+    "fingerprint": model.fingerprint,
+    "vectors": model.encode(given["texts"]).tolist(),
+    "alone": [model.encode(text).tolist() for text in given["texts"]],
 }))
 """
 
@@ -75,3 +90,25 @@ def test_openvino_gives_the_vectors_and_scores_of_the_cpu(python):
     assert float(np.abs(vectors - np.array(answer["alone"], np.float32)).max()) <= 2e-6
     scores = scorer.predict([(TEXTS[0], text) for text in TEXTS], score="logits")
     assert float(np.abs(np.array(answer["scores"], np.float32) - scores).max()) <= BOUND
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not multiplies_bfloat16(), reason="this processor does not multiply in bfloat16")
+def test_bfloat16_stays_near_float32_in_any_batch(python):
+    model = SentenceEncoder.load(device="cpu")
+    texts = [*TEXTS[:3], TEXTS[4]]  # the empty text aside, which has special tokens alone
+    run = subprocess.run(
+        [str(python), "-c", BFLOAT16],
+        input=json.dumps({"model": str(model.folder.path), "texts": texts}),
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+    )
+    assert run.returncode == 0, run.stderr
+    answer = json.loads(run.stdout)
+    assert answer["device"] == "openvino"
+    assert answer["fingerprint"] == model.fingerprint_as("bfloat16") != model.fingerprint
+    vectors, alone = (np.array(answer[name], np.float32) for name in ("vectors", "alone"))
+    assert (vectors * model.encode(texts)).sum(axis=1).min() >= 0.9998
+    assert float(np.abs(vectors - alone).max()) <= 2e-3

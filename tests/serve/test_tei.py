@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.conftest import MAX_LENGTH, TEXTS
+from tests.conftest import MAX_LENGTH, TEXTS, write_json
 from tests.serve.conftest import LIMITS, Running, running
 
 from munjang import CrossEncoder, SentenceEncoder
@@ -128,6 +130,24 @@ def test_a_prompt_is_used_by_name(tiny_folder: Callable[..., Path], tmp_path: Pa
         with running(ServerSettings(limits=LIMITS), model) as other:
             found = other.post("/embed", {"inputs": TEXTS, "prompt_name": "query"}).json
         np.testing.assert_allclose(found, offline(model, TEXTS, prompt_name="query"), atol=1e-5)
+
+
+def test_a_route_is_chosen_by_the_name_of_a_prompt(tiny_folder: Callable[..., Path], tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_folder(modules=()), tmp_path / "routed")
+    modules = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+    modules.append({"idx": 2, "name": "2", "path": "2_Router", "type": "sentence_transformers.base.modules.router.Router"})
+    write_json(folder / "modules.json", modules)
+    types, routes = {"query_0_Normalize": "sentence_transformers.models.Normalize"}, {"query": ["query_0_Normalize"], "document": []}
+    write_json(folder / "2_Router/router_config.json", {"types": types, "structure": routes, "parameters": {"default_route": "document"}})
+    model = SentenceEncoder.load(folder)
+    with running(ServerSettings(limits=LIMITS), model) as other:
+        for name, route in ((None, "document"), ("document", "document"), ("query", "query")):
+            answer = other.post("/embed", {"inputs": TEXTS, "prompt_name": name, "normalize": False})
+            np.testing.assert_allclose(answer.json, offline(model, TEXTS, prompt_name=route), atol=1e-5)
+        refused = other.post("/embed", {"inputs": "cat", "prompt_name": "none"})
+        assert (refused.status, "it has: query, document" in refused.json["error"]) == (422, True)
+    lengths = np.linalg.norm(offline(model, TEXTS, prompt_name="query"), axis=1)
+    np.testing.assert_allclose(lengths, 1, atol=1e-5)
 
 
 def test_hugging_faces_client_gets_the_offline_numbers(server: Running, model: SentenceEncoder, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,8 +166,9 @@ def blas_finding() -> Finding:
 
 def cpu_flags(cpuinfo: Path) -> frozenset[str] | None:
     """Return what the processor says it can do; None where the system does not tell."""
-    line = re.search(r"^(?:flags|Features)\s*:\s*(.*)$", _read(cpuinfo), re.MULTILINE)
-    return frozenset(line.group(1).split()) if line else None
+    from munjang.engine.processor import read_flags
+
+    return read_flags(cpuinfo) or None
 
 
 def instructions_finding(flags: frozenset[str] | None, architecture: str) -> Finding:

@@ -50,6 +50,11 @@ class AttentionShape:
 
 def read_attention_shapes(reader: TensorReader, *, heads: int, layers: int, width: int) -> list[AttentionShape]:
     """Return the shape of every layer's attention."""
+    shapes = _read_shapes(reader, heads=heads, layers=layers, width=width)
+    return [replace(shape, scale=shape.scale * shape.rotary.factor**2) if shape.rotary else shape for shape in shapes]
+
+
+def _read_shapes(reader: TensorReader, *, heads: int, layers: int, width: int) -> list[AttentionShape]:
     file = reader.config_file
     if not layers:
         raise FolderError(f"{file}: the encoder has no layers")

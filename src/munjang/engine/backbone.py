@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from munjang.engine.adapters import LowRank, list_tasks, name_originals
 from munjang.engine.attention_shape import AttentionShape, read_attention_shapes
 from munjang.engine.deberta import Convolution, RelativePositions, compute_tables, read_convolution, read_relative_positions
 from munjang.engine.disentangled import RelativeTables
-from munjang.engine.families import FAMILIES, OTHER_NAMES, FamilyNames
+from munjang.engine.families import FAMILIES, OTHER_NAMES, FamilyNames, find_family
 from munjang.engine.modules import Activation, TransformerModule
 from munjang.engine.tensor_reader import Linear, Norm, TensorReader
 from munjang.engine.weights import Weights, find_weights
@@ -90,6 +91,10 @@ class Backbone:
     convolution: Convolution | None = None
     buckets: Ints | None = None
     """DeBERTa: the row of the relative tables for every distance, from −(max_tokens − 1) on."""
+    tasks: tuple[str, ...] = ()
+    """Names of the tasks that the model has adapters for."""
+    low_words: LowRank | None = None
+    low_types: LowRank | None = None
 
     @property
     def dimension(self) -> int:
@@ -99,15 +104,18 @@ class Backbone:
 
 def read_backbone(module: TransformerModule, weights: Weights | None = None) -> Backbone:
     """Read the encoder that `module` describes."""
-    family = str(module.config.get("model_type"))
+    family = find_family(module.config)
     if family not in FAMILIES:
         raise FolderError(
             f"{module.folder / 'config.json'}: model_type {quote(family)} does not run on the fast engine; it runs {', '.join(FAMILIES)}\n"
             "  the extra 'train' trains other families, and in Python encodes with them: munjang.train.load(FOLDER).encode(texts)"
         )
     weights = find_weights(module.folder) if weights is None else weights
+    name_originals(weights)
     names = _find_names(module, weights, family)
-    return _BackboneReader(module, weights, family, names).read()
+    reader = _BackboneReader(module, weights, family, names)
+    reader.tasks = list_tasks(module)
+    return reader.read()
 
 
 def _find_names(module: TransformerModule, weights: Weights, family: str) -> FamilyNames:
@@ -127,6 +135,7 @@ class _BackboneReader(TensorReader):
     """Puts the tensors of one family together."""
 
     relative: RelativePositions | None = None
+    tasks: tuple[str, ...] = ()
 
     def read(self) -> Backbone:
         names = self.names
@@ -163,11 +172,16 @@ class _BackboneReader(TensorReader):
             norms_projection=deberta,
             convolution=read_convolution(self, width) if deberta else None,
             buckets=self.relative.buckets if self.relative else None,
+            tasks=self.tasks,
+            low_words=self.low_rank_rows(names.words, words),
+            low_types=self.low_rank_rows(names.types, types) if names.types else None,
         )
         self.check(backbone)
         return backbone
 
     def check(self, backbone: Backbone) -> None:
+        if self.tasks and not any(layer.query.low for layer in backbone.layers):
+            raise FolderError(f"{self.where}: config.json names the tasks {quote(', '.join(self.tasks))}, but the weights hold no adapters")
         bias = backbone.relative_bias
         if bias is not None and (bias.shape[1] != backbone.heads or len(bias) < 4):
             raise FolderError(f"{self.where}: relative_attention_bias has shape {bias.shape}, expected one column per head")

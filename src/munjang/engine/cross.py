@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from munjang.engine.encoder_graph import write_encoder
 from munjang.engine.folder import SETTINGS_FILE, ModelFolder, fingerprint
 from munjang.engine.head_graph import write_pooling
 from munjang.engine.jsonfile import read_object
-from munjang.engine.layout import Feed
+from munjang.engine.layout import Feed, TokenLayout
 from munjang.engine.modules import HIDDEN_ACTIVATIONS, TORCH_ACTIVATIONS, Activation, TransformerModule
 from munjang.engine.norm_graph import write_activation
 from munjang.engine.onnxgraph import GraphBuilder
@@ -28,10 +28,13 @@ from munjang.engine.weights import Weights, find_weights
 from munjang.errors import FolderError, quote
 from munjang.types import Vectors
 
+HeadPooling: TypeAlias = Literal["cls", "mean", "lasttoken", "late"]
+"""What a head reads: the first token, the mean of all, the last one; or all, whose mean is taken behind the dense layer ("late")."""
+
 
 @dataclass(frozen=True)
 class HeadNames:
-    """Where an architecture keeps its head: a dense layer with an activation, a norm in some, and the layer that gives the logits."""
+    """Where an architecture keeps its head: a dense layer with an activation, or none, a norm in some, and the layer of the logits."""
 
     dense: str
     activation: Activation
@@ -42,9 +45,14 @@ class HeadNames:
     bias_key: str = ""
     """The key of config.json that gives the dense layer a bias; without one it has it."""
     pooling_key: str = ""
-    """The key of config.json that may ask for the mean of all tokens instead of the first one."""
+    """The key of config.json that may ask for another pooling than `pooling`."""
+    poolings: tuple[tuple[str, HeadPooling], ...] = (("cls", "cls"), ("mean", "mean"))
+    """The poolings that it may ask for, by the names of config.json."""
+    pooling: HeadPooling = "cls"
+    out_bias: bool = True
 
 
+_SCORE = HeadNames("", "identity", "score", pooling="lasttoken", out_bias=False)
 _CLASSIFIER_TANH = HeadNames("classifier.dense", "tanh", "classifier.out_proj")
 HEADS: dict[str, HeadNames] = {
     "BertForSequenceClassification": HeadNames("bert.pooler.dense", "tanh", "classifier"),
@@ -67,6 +75,18 @@ HEADS: dict[str, HeadNames] = {
     ),
     "GteForSequenceClassification": HeadNames("gte.pooler.dense", "tanh", "classifier"),
     "NewForSequenceClassification": HeadNames("new.pooler.dense", "tanh", "classifier"),
+    "NomicBertForSequenceClassification": HeadNames("nomic_bert.pooler.dense", "tanh", "classifier"),
+    "JinaEmbeddingsV3ForSequenceClassification": _CLASSIFIER_TANH,
+    "EuroBertForSequenceClassification": HeadNames(
+        "dense",
+        "gelu",
+        "classifier",
+        pooling_key="classifier_pooling",
+        poolings=(("bos", "cls"), ("mean", "mean"), ("late", "late")),
+        pooling="late",
+    ),
+    "Qwen3ForSequenceClassification": _SCORE,
+    "Gemma3TextForSequenceClassification": _SCORE,
 }
 
 
@@ -83,7 +103,7 @@ class CrossHead:
     activation: Activation
     share: float = 1.0
     """How much say it asks for where it orders hits that another ranking found."""
-    pooling: Literal["cls", "mean"] = "cls"
+    pooling: HeadPooling = "cls"
     dense_bias: bool = True
 
 
@@ -120,13 +140,15 @@ def _read_inner_activation(base: TransformerModule, names: HeadNames) -> Activat
     return HIDDEN_ACTIVATIONS[name]
 
 
-def _read_pooling(base: TransformerModule, names: HeadNames) -> Literal["cls", "mean"]:
-    pooling = base.config.get(names.pooling_key, "cls") if names.pooling_key else "cls"
-    if pooling == "mean":
-        return "mean"
-    if pooling != "cls":
-        raise FolderError(f"{base.folder / 'config.json'}: {names.pooling_key} is {quote(str(pooling))}, expected 'cls' or 'mean'")
-    return "cls"
+def _read_pooling(base: TransformerModule, names: HeadNames) -> HeadPooling:
+    asked = base.config.get(names.pooling_key) if names.pooling_key else None
+    if asked is None:
+        return names.pooling
+    for name, pooling in names.poolings:
+        if asked == name:
+            return pooling
+    known = " or ".join(repr(name) for name, _ in names.poolings)
+    raise FolderError(f"{base.folder / 'config.json'}: {names.pooling_key} is {quote(str(asked))}, expected {known}")
 
 
 def read_labels(folder: ModelFolder, config: dict[str, Any]) -> tuple[str, ...]:
@@ -218,8 +240,7 @@ def _write_graph(folder: ModelFolder, head: CrossHead, placement: Placement) -> 
     layout, first_only = make_layout(pen, placement, first_position=backbone.first_position), head.pooling == "cls"
     types = read_types(pen, placement) if has_types else None
     out = write_encoder(pen, backbone, layout, make_writer(pen, placement.compute), first_only=first_only, types=types)
-    pooled = out.hidden if first_only else write_pooling(pen, out.hidden, layout, "mean")
-    _write_head(pen, pooled, head, weights, backbone, folder)
+    _write_head(pen, out.hidden, layout, head, weights, backbone, folder)
     inputs = list_inputs(placement, types=has_types)
     facts = {
         "first_position": backbone.first_position,
@@ -230,14 +251,21 @@ def _write_graph(folder: ModelFolder, head: CrossHead, placement: Placement) -> 
     return replace(finish_graph(pen, inputs, [("logits", ["B", len(head.labels)])]), facts=facts)
 
 
-def _write_head(pen: GraphBuilder, hidden: str, head: CrossHead, weights: Weights, backbone: Backbone, folder: ModelFolder) -> None:
+def _write_head(
+    pen: GraphBuilder, x: str, layout: TokenLayout, head: CrossHead, weights: Weights, backbone: Backbone, folder: ModelFolder
+) -> None:
     width, names = backbone.dimension, head.names
-    dense = _add_arrays(pen, weights, names.dense, "head.dense", (width, width), folder, bias=head.dense_bias)
-    raised = write_activation(pen, pen.add("Gemm", [hidden, *dense]), names.activation)
+    if head.pooling in ("mean", "lasttoken"):
+        x = write_pooling(pen, x, layout, "mean" if head.pooling == "mean" else "lasttoken")
+    if names.dense:
+        dense = _add_arrays(pen, weights, names.dense, "head.dense", (width, width), folder, bias=head.dense_bias)
+        x = write_activation(pen, pen.add("Gemm", [x, *dense]), names.activation)
     if names.norm:
-        raised = _write_head_norm(pen, raised, weights, names.norm, backbone, folder)
-    scored = _add_arrays(pen, weights, names.out, "head.out", (len(head.labels), width), folder, bias=True)
-    pen.name_output(pen.add("Gemm", [raised, *scored]), "logits")
+        x = _write_head_norm(pen, x, weights, names.norm, backbone, folder)
+    if head.pooling == "late":  # the mean of the logits is the logits of the mean
+        x = write_pooling(pen, x, layout, "mean")
+    scored = _add_arrays(pen, weights, names.out, "head.out", (len(head.labels), width), folder, bias=names.out_bias)
+    pen.name_output(pen.add("Gemm", [x, *scored]), "logits")
 
 
 def _write_head_norm(pen: GraphBuilder, x: str, weights: Weights, name: str, backbone: Backbone, folder: ModelFolder) -> str:

@@ -3,7 +3,8 @@
 Comes in: the device and the arithmetic that the caller asks for, and the execution providers that the installed onnxruntime has. Goes out:
 `Placement`s, the best first. A name, a package, a number type or a batch size of a device stands in `DEVICES` and nowhere else.
 
-float32 means the same on every device: TF32 is switched off and no provider may round on its own. So a vector's fingerprint names the
+float32 means the same on every device: TF32 is switched off and no provider may round on its own. In bfloat16 OpenVINO multiplies so
+where the processor has instructions for it (the only way in which onnxruntime does on a CPU). So a vector's fingerprint names the
 arithmetic (`compute`) and not the device, and a library made on a CPU is searched on a GPU.
 """
 
@@ -15,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, TypeVar
 
+from munjang.engine.processor import BFLOAT16_FLAGS, multiplies_bfloat16
 from munjang.errors import DeviceError, UsageError
 from munjang.limits import LIMITS
 from munjang.types import Compute, Device, EngineName
@@ -53,7 +55,7 @@ class DeviceSpec:
     at_once: int | None = None
     """Runs at a time; None: one on each core."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """What the provider is told; `{cores}` is the number of threads."""
+    """What the provider is told; `{cores}` is the number of threads, `{precision}` OpenVINO's name of the arithmetic."""
 
 
 _GPU_TOKENS, _GPU_EFFICIENT = 16_384, 4_096
@@ -135,14 +137,14 @@ DEVICES: tuple[DeviceSpec, ...] = (
         "processor, graphs compiled by OpenVINO",
         ("OpenVINOExecutionProvider",),
         ("onnxruntime-openvino",),
-        ("float32",),
+        ("float32", "bfloat16"),
         systems=("Linux", "Windows"),
         layout="padded",
         options={
             "device_type": "CPU",
             "num_of_threads": "{cores}",
             "num_streams": "{cores}",
-            "load_config": '{{"CPU": {{"INFERENCE_PRECISION_HINT": "f32"}}}}',
+            "load_config": '{{"CPU": {{"INFERENCE_PRECISION_HINT": "{precision}"}}}}',
         },
     ),
 )
@@ -193,22 +195,42 @@ def list_installed(providers: Sequence[str] | None = None) -> list[DeviceSpec]:
     return [spec for spec in DEVICES if any(name in present for name in spec.providers)]
 
 
-def choose_placements(device: Device, compute: Compute, *, providers: Sequence[str] | None = None) -> list[Placement]:
+def choose_placements(
+    device: Device, compute: Compute, *, providers: Sequence[str] | None = None, flags: frozenset[str] | None = None
+) -> list[Placement]:
     """Return where the fast engine may run, the best first: one place for a device that is named, several for "auto".
 
-    A device that is missing is an error that names the package; so is arithmetic that the device does not have.
+    A device that is missing is an error that names the package; so is arithmetic that the device or the processor does not have. `flags`
+    are the processor's own unless given.
     """
     present = _get_providers() if providers is None else providers
     if device != "auto":
         spec = find_device(device)
         if not any(name in present for name in spec.providers):
             raise DeviceError(f"device {device!r} ({spec.hardware}) is not installed: {explain_missing(spec)}")
-        return [_place(spec, _choose_compute(spec.name, spec.computes, compute), present)]
+        chosen = _choose_compute(spec.name, spec.computes, compute)
+        _check_processor(chosen, flags)
+        return [_place(spec, chosen, present)]
     found = [spec for spec in list_installed(present) if spec.in_auto]
     able = [spec for spec in found if compute == "auto" or compute in spec.computes]
+    if compute == "bfloat16":
+        _check_processor(compute, flags)
+        able = able or [spec for spec in list_installed(present) if compute in spec.computes]
+        if not able:
+            spec = find_device("openvino")
+            raise DeviceError(f"compute={compute!r} runs on device {spec.name!r}, which is not installed: {explain_missing(spec)}")
     if not able:
         refuse_compute(compute, {spec.name: spec.computes for spec in found})
     return [_place(spec, _choose_compute(spec.name, spec.computes, compute), present) for spec in able]
+
+
+def _check_processor(compute: Compute, flags: frozenset[str] | None) -> None:
+    if compute == "bfloat16" and not multiplies_bfloat16(flags):
+        wanted = ", ".join(sorted(BFLOAT16_FLAGS))
+        raise UsageError(
+            f"compute={compute!r} gains nothing here: the processor lists none of {wanted}, so it would multiply in float32\n"
+            "  choose float32, or int8 for speed"
+        )
 
 
 def explain_missing(spec: DeviceSpec) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from munjang.engine.adapters import add_low_rank_rows, add_task_row
 from munjang.engine.backbone import Backbone, EncoderLayer, PostNorms, find_type_row
 from munjang.engine.blocked_attention import ScoreBias
 from munjang.engine.deberta import Convolution
@@ -130,6 +131,10 @@ def _embed(context: GraphContext, backbone: Backbone, shift: Floats, types: str 
     """Sum token, position and segment embeddings, normalise, and project where the family does."""
     pen, writer, layout = context.pen, context.writer, context.layout
     x = pen.add("Gather", [pen.array("words", backbone.words_VE), layout.ids])
+    if backbone.low_words is not None:
+        x = add_low_rank_rows(pen, layout.ids, x, backbone.low_words, "words")
+    if backbone.low_types is not None and not types:
+        x = add_task_row(pen, x, backbone.low_types, "types")
     if backbone.word_scale != 1:
         x = pen.add("Mul", [x, pen.constant(backbone.word_scale, np.float32)])
     if backbone.positions_PE is not None:

@@ -7,7 +7,7 @@ are saved under several sets of names has one entry per set in `OTHER_NAMES`; th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 NormKind = Literal["layer", "rms", "rms+1"]
 """Layer normalisation; root mean square; root mean square with the weight counted from 1 on."""
@@ -316,6 +316,18 @@ FAMILIES: dict[str, FamilyNames] = {
     "eurobert": replace(_LLAMA, up_bias="mlp_bias", down_bias="mlp_bias", epsilon=1e-5),
     "jina_embeddings_v3": _JINA,
 }
+
+
+def find_family(config: dict[str, Any]) -> str:
+    """Return the family that a config.json describes; Jina v3 calls itself an XLM-RoBERTa with rotary positions."""
+    family = str(config.get("model_type"))
+    return "jina_embeddings_v3" if is_first_jina(config) else family
+
+
+def is_first_jina(config: dict[str, Any]) -> bool:
+    """Say whether a config.json is one of Jina v3 as it was first published."""
+    return config.get("model_type") == "xlm-roberta" and config.get("position_embedding_type") == "rotary"
+
 
 OTHER_NAMES: dict[str, tuple[FamilyNames, ...]] = {
     "gte": (_NEW,),

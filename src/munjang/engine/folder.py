@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from munjang.engine.adapters import list_tasks
 from munjang.engine.jsonfile import read_json, read_object
-from munjang.engine.modules import Module, PoolingModule, StaticModule, TransformerModule, check_pooling
+from munjang.engine.modules import LayerMixModule, Module, PoolingModule, RouterModule, StaticModule, TransformerModule, check_pooling
 from munjang.engine.read_module import MODULES_FILE, is_size, read_module, read_transformer_settings, refuse_remote_code
 from munjang.errors import FolderError, UsageError, quote
 from munjang.types import Metric, Pooling
@@ -30,7 +31,10 @@ COUNTED_NAMES = (
     "modules.json",
     "tokenizer_config.json",
     "special_tokens_map.json",
+    "router_config.json",
 )
+PROMPTS_KEY = "task_instructions"
+"""The key of config.json with the prompts of a model's task adapters."""
 BLOCK = 1 << 20
 PAIR_CLASSIFIER = "pair_classifier"
 """The folder inside a sentence encoder's that holds a head kept from its training; no part of the encoder."""
@@ -39,12 +43,12 @@ PAIR_CLASSIFIER_FILE = "pair_classifier.json"
 
 def fingerprint(folder: ModelFolder, *, settings: str = "") -> str:
     """Return 32 hexadecimal digits; `settings` is whatever else decides a vector (compute type, longest text …)."""
-    return _hash_files(folder.path, _list_hashed_files(folder.path), settings)
+    return _hash_files(folder.path, _list_hashed_files(folder), settings)
 
 
 def fingerprint_encoder(folder: ModelFolder) -> str:
     """Return 32 hexadecimal digits that change whenever the model itself does; folders beside it, such as `training`, do not count."""
-    files = (file for file in _list_hashed_files(folder.path) if file.parent == folder.path or file.parent.name[:1].isdigit())
+    files = (file for file in _list_hashed_files(folder) if folder.routes or file.parent == folder.path or file.parent.name[:1].isdigit())
     return _hash_files(folder.path, files, "")
 
 
@@ -58,8 +62,16 @@ def _hash_files(root: Path, files: Iterable[Path], settings: str) -> str:
     return digest.hexdigest()[:32]
 
 
-def _list_hashed_files(path: Path) -> list[Path]:
-    files = (file for depth in ("*", "*/*") for file in path.glob(depth) if file.is_file() and file.parent.name != PAIR_CLASSIFIER)
+def list_model_files(folder: ModelFolder) -> list[Path]:
+    """Return every file of a model that a reader of its folder needs."""
+    hashed = _list_hashed_files(folder)
+    places = {file.parent for file in hashed}
+    return sorted({*hashed, *(file for place in places for file in place.glob("*.json") if file.is_file())})
+
+
+def _list_hashed_files(folder: ModelFolder) -> list[Path]:
+    depths = ("*", "*/*", "*/*/*") if folder.routes else ("*", "*/*")  # a route's modules may stand one level deeper
+    files = (file for depth in depths for file in folder.path.glob(depth) if file.is_file() and file.parent.name != PAIR_CLASSIFIER)
     return sorted(file for file in files if file.suffix in COUNTED_SUFFIXES or file.name in COUNTED_NAMES)
 
 
@@ -87,6 +99,15 @@ class ModelFolder:
     default_prompt: str | None = None
     similarity: Metric = "cosine"
     truncate_dimension: int | None = None
+    routes: dict[str, tuple[Module, ...]] = field(default_factory=dict)
+    """The modules of each way through the model, where it has several; `modules` is the default one's."""
+    default_route: str = ""
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of what the model can be asked for: its routes, or the tasks that it has adapters for."""
+        base = self.base
+        return tuple(self.routes) or (list_tasks(base) if isinstance(base, TransformerModule) else ())
 
     @property
     def base(self) -> Module:
@@ -102,10 +123,18 @@ def read_folder(path: Path, *, pooling: Pooling | None = None) -> ModelFolder:
         raise FolderError(f"{path}: no such folder")
     if not path.is_dir():
         raise FolderError(f"{path}: is a file, expected a model folder")
-    folder = _read_modules(path) if (path / MODULES_FILE).is_file() else _read_plain(path, pooling)
+    folder = _name_tasks(_read_modules(path) if (path / MODULES_FILE).is_file() else _read_plain(path, pooling))
     if pooling is not None and (path / MODULES_FILE).is_file() and folder.kind == "sentence":
         folder = _replace_pooling(folder, pooling)
     return folder
+
+
+def _name_tasks(folder: ModelFolder) -> ModelFolder:
+    """Let every task be asked for as a prompt: by what config.json or the settings put before its texts, else by an empty one."""
+    base, named = folder.base, {}
+    if isinstance(base, TransformerModule) and folder.tasks and isinstance(base.config.get(PROMPTS_KEY), dict):
+        named = {task: text for task, text in base.config[PROMPTS_KEY].items() if task in folder.tasks and isinstance(text, str)}
+    return replace(folder, prompts=dict.fromkeys(folder.tasks, "") | named | folder.prompts)
 
 
 def require_sentence_encoder(folder: ModelFolder) -> None:
@@ -115,6 +144,18 @@ def require_sentence_encoder(folder: ModelFolder) -> None:
             f"{folder.path}: holds a cross-encoder, which scores pairs and has no sentence vectors\n"
             "  use it with `munjang rerank` or CrossEncoder.load; give a sentence encoder here"
         )
+
+
+def require_one_way(folder: ModelFolder, who: str) -> None:
+    """Refuse routes, task adapters and mixed layers where `who` computes one plain chain of modules."""
+    parts = {
+        "several routes": bool(folder.routes),
+        "task adapters": bool(folder.tasks and not folder.routes),
+        "a WeightedLayerPooling": any(isinstance(module, LayerMixModule) for module in folder.modules),
+    }
+    for part, there in parts.items():
+        if there:
+            raise FolderError(f"{folder.path}: has {part}, which {who} does not do")
 
 
 def _replace_pooling(folder: ModelFolder, pooling: Pooling) -> ModelFolder:
@@ -129,13 +170,17 @@ def _read_modules(path: Path) -> ModelFolder:
         raise FolderError(f"{path / MODULES_FILE}: expected a list of modules")
     settings = _read_settings(path)
     modules = [module for entry in listed for module in read_module(path, entry)]
+    routes, default_route = _read_routes(path / MODULES_FILE, modules)
+    routes = {name: _drop_idle_mix(chain) for name, chain in routes.items()}
+    modules = list(routes[default_route] if routes else _drop_idle_mix(modules))
     if not modules or not isinstance(modules[0], TransformerModule | StaticModule):
         raise FolderError(f"{path / MODULES_FILE}: the first module must be a Transformer or a StaticEmbedding")
     kind: Literal["sentence", "cross"] = "sentence"
     if settings.get("model_type") == "CrossEncoder" or _read_task(modules[0]) == "sequence-classification":
         kind = "cross"
     else:
-        _check_order(path / MODULES_FILE, modules)
+        for each in routes.values() or [tuple(modules)]:
+            _check_order(path / MODULES_FILE, each)
     first = modules[0]
     return ModelFolder(
         path=path,
@@ -146,17 +191,44 @@ def _read_modules(path: Path) -> ModelFolder:
         default_prompt=_read_default_prompt(path, settings),
         similarity=_read_similarity(path, settings),
         truncate_dimension=_read_truncate_dimension(path, settings),
+        routes=routes,
+        default_route=default_route,
     )
 
 
-def _check_order(file: Path, modules: list[Module]) -> None:
+def _drop_idle_mix(modules: Sequence[Module]) -> tuple[Module, ...]:
+    """Leave out a mix of layers behind an encoder that does not hand its layers on; sentence-transformers passes over it too."""
+    first = modules[0] if modules else None
+    hands_on = isinstance(first, TransformerModule) and first.config.get("output_hidden_states") is True
+    return tuple(module for module in modules if hands_on or not isinstance(module, LayerMixModule))
+
+
+def _read_routes(file: Path, modules: list[Module]) -> tuple[dict[str, tuple[Module, ...]], str]:
+    """Return the whole chain of modules of each route, and the default route's name; nothing where there is no router."""
+    places = [number for number, module in enumerate(modules) if isinstance(module, RouterModule)]
+    if not places:
+        return {}, ""
+    router, (at, *others) = modules[places[0]], places
+    assert isinstance(router, RouterModule)
+    if others:
+        raise FolderError(f"{file}: found {len(places)} Routers, expected one")
+    before, after = tuple(modules[:at]), tuple(modules[at + 1 :])
+    return {name: (*before, *chain, *after) for name, chain in router.routes.items()}, router.default
+
+
+def _check_order(file: Path, modules: Sequence[Module]) -> None:
     """Refuse an order of modules in which one would read what is not there yet."""
+    if not modules or not isinstance(modules[0], TransformerModule | StaticModule):
+        raise FolderError(f"{file}: the first module must be a Transformer or a StaticEmbedding")
+    mixes = [number for number, module in enumerate(modules) if isinstance(module, LayerMixModule)]
+    if mixes not in ([], [1]) or (mixes and not isinstance(modules[0], TransformerModule)):
+        raise FolderError(f"{file}: WeightedLayerPooling must stand once, right behind the Transformer")
     poolings = [number for number, module in enumerate(modules) if isinstance(module, PoolingModule)]
     if isinstance(modules[0], TransformerModule) and not poolings:
         raise FolderError(f"{file}: a Transformer without a Pooling module gives no sentence vector")
     if any(isinstance(module, TransformerModule | StaticModule) for module in modules[1:]):
         raise FolderError(f"{file}: found a second module that reads token ids, expected one")
-    if poolings != ([1] if isinstance(modules[0], TransformerModule) else []):
+    if poolings != ([1 + len(mixes)] if isinstance(modules[0], TransformerModule) else []):
         raise FolderError(f"{file}: Pooling must stand once, right behind the Transformer, and never behind a StaticEmbedding")
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from munjang.engine.adapters import add_low_rank
 from munjang.engine.backbone import EncoderLayer, PostNorms, PreNorms
 from munjang.engine.blocked_attention import ScoreBias
 from munjang.engine.layout import TokenLayout
@@ -44,7 +45,7 @@ class LayerWriter:
         """Take x + shift, return the output + `following` of a layer whose norms stand after the sums."""
         layer, writer = self.layer, self.writer
         context, x = self._attend(x, x, shift, first_only=first_only)
-        summed = writer.apply(writer.prepare(context), layer.attention_out.w, f"{self.name}.attention_out", add=x)
+        summed = self._apply(writer.prepare(context), layer.attention_out, "attention_out", add=x)
         inner_shift = to_float64(layer.down.b)
         x = write_norm(self.pen, summed, norms.attention, f"{self.name}.attention_norm", inner_shift)
         summed = self._feed_forward(x, inner_shift, add=x)
@@ -108,20 +109,21 @@ class LayerWriter:
             gate = write_activation(self.pen, self._read(ready, layer.gate, "gate", shift), activation)
             inner, after = self.pen.add("Mul", [gate, self._read(ready, layer.up, "up", shift)]), None
         bias = None if add is not None else layer.down.bias
-        return writer.apply(writer.prepare(inner, after=after), layer.down.w, f"{self.name}.down", bias=bias, add=add)
+        return self._apply(writer.prepare(inner, after=after), layer.down, "down", bias=bias, add=add)
 
     def _raise(self, ready: PreparedLinear, shift: Floats) -> str:
         bias, name, up = self._corrected(self.layer.up, shift), f"{self.name}.up", self.layer.up
-        if ready.scale and self.context.activation == "gelu":  # int8 has no bias inside its product; this adds it in the same pass
+        if (
+            ready.scale and self.context.activation == "gelu" and up.low is None
+        ):  # int8 has no bias inside its product; this adds it in the same pass
             raised = self.writer.apply(ready, up.w, name)
             return self.pen.add("BiasGelu", [raised, self.pen.array(f"{name}.bias", bias.astype(np.float32))], domain=MICROSOFT)
-        return write_activation(self.pen, self.writer.apply(ready, up.w, name, bias=bias), self.context.activation)
+        return write_activation(self.pen, self._apply(ready, up, "up", bias=bias, shift=shift), self.context.activation)
 
     def _add(self, x: PreparedLinear, linear: Linear, part: str, norm: Norm | None, residual: str) -> str:
-        name = f"{self.name}.{part}"
         if norm is None and linear.bias is None:
-            return self.writer.apply(x, linear.w, name, add=residual)
-        y = self.writer.apply(x, linear.w, name, bias=linear.bias)
+            return self._apply(x, linear, part, add=residual)
+        y = self._apply(x, linear, part, bias=linear.bias)
         return self.pen.add("Add", [residual, self._norm(y, norm, f"after_{part}")])
 
     def _norm(self, x: str, norm: Norm | None, name: str) -> str:
@@ -129,7 +131,22 @@ class LayerWriter:
 
     def _read(self, x: PreparedLinear, linear: Linear, part: str, shift: Floats) -> str:
         bias = self._corrected(linear, shift)
-        return self.writer.apply(x, linear.w, f"{self.name}.{part}", bias=bias if bias.any() else None)
+        return self._apply(x, linear, part, bias=bias if bias.any() else None, shift=shift)
+
+    def _apply(
+        self,
+        x: PreparedLinear,
+        linear: Linear,
+        part: str,
+        *,
+        bias: Floats | None = None,
+        add: str | None = None,
+        shift: Floats | None = None,
+    ) -> str:
+        """Write one linear layer; `shift` is what x has been shifted by, which `bias` makes up for."""
+        name = f"{self.name}.{part}"
+        y = self.writer.apply(x, linear.w, name, bias=bias, add=add)
+        return y if linear.low is None else add_low_rank(self.pen, x.source, y, linear.low, name, shift)
 
     def _corrected(self, linear: Linear, shift: Floats) -> Floats:
         if not shift.any():

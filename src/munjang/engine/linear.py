@@ -29,6 +29,8 @@ class PreparedLinear:
 
     name: str
     scale: str = ""
+    source: str = ""
+    """The input itself, as rows of float32."""
 
 
 class LinearWriter(Protocol):
@@ -55,16 +57,16 @@ class FloatWriter:
 
     def prepare(self, x: str, *, after: Activation | None = None) -> PreparedLinear:  # noqa: ARG002 (one signature for all writers)
         """Return `x` as it is."""
-        return PreparedLinear(x)
+        return PreparedLinear(x, source=x)
 
     def apply(self, x: PreparedLinear, w: Floats, name: str, *, bias: Floats | None = None, add: str | None = None) -> str:
-        """Write one Gemm."""
-        inputs = [x.name, self.pen.array(f"{name}.weight", w.astype(np.float32))]
+        """Write one Gemm; it reads the weight as (out, in), as files keep it, so that a mapped file is not copied."""
+        inputs = [x.name, self.pen.array(f"{name}.weight", w.T.astype(np.float32, copy=False))]
         if add is not None:
             inputs.append(add)
         elif bias is not None:
             inputs.append(self.pen.array(f"{name}.bias", bias.astype(np.float32)))
-        return self.pen.add("Gemm", inputs)
+        return self.pen.add("Gemm", inputs, transB=1)
 
     def effective(self, w: Floats) -> Floats:
         """Return `w` itself."""
@@ -88,7 +90,7 @@ class Int8Writer:
             lowest = pen.add("Neg", [pen.add("ReduceMin", [x, last_axis], keepdims=1)])
         scale = pen.add("Max", [largest, lowest, pen.constant([SMALLEST_SCALE], np.float32)])
         steps, middle = self._steps()
-        return PreparedLinear(pen.add("QuantizeLinear", [pen.add("Div", [x, scale]), steps, middle]), scale)
+        return PreparedLinear(pen.add("QuantizeLinear", [pen.add("Div", [x, scale]), steps, middle]), scale, x)
 
     def apply(self, x: PreparedLinear, w: Floats, name: str, *, bias: Floats | None = None, add: str | None = None) -> str:
         """Write an integer product, scaled back per row and column."""

@@ -105,4 +105,24 @@ class StaticModule:
     normalize: bool = False
 
 
-Module: TypeAlias = TransformerModule | PoolingModule | DenseModule | LayerNormModule | NormalizeModule | StaticModule
+@dataclass(frozen=True)
+class LayerMixModule:
+    """A weighted mean of the last layers' token vectors, instead of the last layer's alone (`WeightedLayerPooling`)."""
+
+    folder: Path
+    first_layer: int
+    layers: int
+    """Layers of the encoder; the embedding's output counts as layer 0."""
+
+
+@dataclass(frozen=True)
+class RouterModule:
+    """Several ways through a model, such as one for queries and one for documents (`Router`, first called `Asym`)."""
+
+    routes: dict[str, tuple[Module, ...]]
+    default: str
+
+
+Module: TypeAlias = (
+    TransformerModule | PoolingModule | DenseModule | LayerNormModule | NormalizeModule | StaticModule | LayerMixModule | RouterModule
+)

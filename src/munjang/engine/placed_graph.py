@@ -42,7 +42,7 @@ class Float16Writer:
     def prepare(self, x: str, *, after: Activation | None = None) -> PreparedLinear:  # noqa: ARG002 (one signature for all writers)
         """Round `x` once for all layers that read it; what is beyond float16's range is cut to it, never infinite."""
         low, high = (self.pen.constant(bound, np.float32) for bound in (-LARGEST_FLOAT16, LARGEST_FLOAT16))
-        return PreparedLinear(self.pen.add("Cast", [self.pen.add("Clip", [x, low, high])], to=TensorProto.FLOAT16))
+        return PreparedLinear(self.pen.add("Cast", [self.pen.add("Clip", [x, low, high])], to=TensorProto.FLOAT16), source=x)
 
     def apply(self, x: PreparedLinear, w: Floats, name: str, *, bias: Floats | None = None, add: str | None = None) -> str:
         """Write one product in float16; bias or residual is added in float32."""
@@ -70,7 +70,7 @@ def make_writer(pen: GraphBuilder, compute: Compute) -> LinearWriter:
     """Return what writes linear layers in this arithmetic."""
     if compute == "float16":
         return Float16Writer(pen)
-    return FloatWriter(pen) if compute == "float32" else Int8Writer(pen)
+    return Int8Writer(pen) if compute == "int8" else FloatWriter(pen)  # in bfloat16 the provider rounds a graph of float32
 
 
 def list_inputs(placement: Placement, *, types: bool = False) -> list[Input]:

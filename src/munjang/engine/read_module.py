@@ -9,15 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from munjang.engine.families import find_family, is_first_jina
 from munjang.engine.jsonfile import read_object, resolve_inside
 from munjang.engine.modules import (
     POOLINGS,
     TORCH_ACTIVATIONS,
     DenseModule,
+    LayerMixModule,
     LayerNormModule,
     Module,
     NormalizeModule,
     PoolingModule,
+    RouterModule,
     StaticModule,
     TransformerModule,
 )
@@ -25,11 +28,15 @@ from munjang.errors import FolderError, quote
 from munjang.types import Pooling
 
 MODULES_FILE = "modules.json"
+ROUTER_FILES = ("router_config.json", "config.json")
+"""Where the routes of a model stand; the second is the older name."""
 TRANSFORMER_FILES = tuple(
     f"sentence_{name}_config.json" for name in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
 IGNORED_MODULES = frozenset({"Dropout"})
 """Does nothing outside training."""
+JINA_TRANSFORMER = "custom_st.Transformer"
+"""How Jina v3's own modules.json calls its encoder. It names code that stands in the folder, which the engine has no need of."""
 
 
 def is_size(value: object) -> TypeGuard[int]:
@@ -39,17 +46,21 @@ def is_size(value: object) -> TypeGuard[int]:
 
 def read_module(root: Path, entry: dict[str, Any]) -> list[Module]:
     """Return the module that one entry of `modules.json` names; a list, empty for one that does nothing outside training."""
-    kind = str(entry.get("type", "")).rsplit(".", 1)[-1]
-    if not str(entry.get("type", "")).startswith("sentence_transformers."):
-        raise FolderError(
-            f"{root / MODULES_FILE}: module type {quote(str(entry.get('type')))} is not one that Munjang knows; no code is loaded"
-        )
-    folder = resolve_inside(root, str(entry.get("path", "")))
+    return _read_typed(root / MODULES_FILE, str(entry.get("type", "")), resolve_inside(root, str(entry.get("path", ""))))
+
+
+def _read_typed(file: Path, named: str, folder: Path) -> list[Module]:
+    """Return the module of a dotted type in `folder`; `file` names the type."""
+    kind = named.rsplit(".", 1)[-1]
+    if named == JINA_TRANSFORMER and is_first_jina(read_object(folder / "config.json")):
+        return [_read_transformer(folder)]
+    if not named.startswith("sentence_transformers."):
+        raise FolderError(f"{file}: module type {quote(named)} is not one that Munjang knows; no code is loaded")
     if kind in IGNORED_MODULES:
         return []
     reader = _READERS.get(kind)
     if reader is None:
-        raise FolderError(f"{root / MODULES_FILE}: module {quote(kind)} is not supported; known are {', '.join(sorted(_READERS))}")
+        raise FolderError(f"{file}: module {quote(kind)} is not supported; known are {', '.join(sorted(_READERS))}")
     return [reader(folder)]
 
 
@@ -111,6 +122,35 @@ def _read_layer_norm(folder: Path) -> LayerNormModule:
     return LayerNormModule(folder=folder, dimension=dimension)
 
 
+def _read_layer_mix(folder: Path) -> LayerMixModule:
+    file = folder / "config.json"
+    config = read_object(file)
+    first, layers = config.get("layer_start", 4), config.get("num_hidden_layers", 12)
+    if not is_size(layers) or isinstance(first, bool) or not isinstance(first, int) or not 0 <= first <= layers:
+        raise FolderError(f"{file}: layer_start is {quote(str(first))} of num_hidden_layers {quote(str(layers))}, expected a layer of them")
+    return LayerMixModule(folder=folder, first_layer=first, layers=layers)
+
+
+def _read_router(folder: Path) -> RouterModule:
+    file = next((folder / name for name in ROUTER_FILES if (folder / name).is_file()), folder / ROUTER_FILES[0])
+    config = read_object(file)
+    types, structure, settings = (config.get(key) for key in ("types", "structure", "parameters"))
+    if not isinstance(types, dict) or not isinstance(structure, dict) or not structure or not isinstance(settings, dict | None):
+        raise FolderError(f"{file}: expected the tables 'types', 'structure' and 'parameters'")
+    if not all(isinstance(ids, list) and all(isinstance(id, str) and id in types for id in ids) for ids in structure.values()):
+        raise FolderError(f"{file}: 'structure' must list modules that 'types' names")
+    settings = settings or {}
+    if settings.get("route_mappings"):
+        raise FolderError(f"{file}: route_mappings do not run here; expected routes that are chosen by their names")
+    if any(str(types[id]).rsplit(".", 1)[-1] in ("Router", "Asym") for ids in structure.values() for id in ids):
+        raise FolderError(f"{file}: a route holds another Router, which does not run here")
+    default = settings.get("default_route") or (next(iter(structure)) if settings.get("allow_empty_key", True) else None)
+    if not isinstance(default, str) or default not in structure:
+        raise FolderError(f"{file}: default_route is {quote(str(default))}, expected one of {quote(', '.join(structure))}")
+    modules = {id: _read_typed(file, str(types[id]), resolve_inside(folder, id)) for ids in structure.values() for id in ids}
+    return RouterModule({name: tuple(module for id in ids for module in modules[id]) for name, ids in structure.items()}, default)
+
+
 def _read_static(folder: Path) -> StaticModule:
     config = read_object(folder / "config.json") if (folder / "config.json").is_file() else {}
     return StaticModule(folder=folder, normalize=bool(config.get("normalize", False)))
@@ -129,6 +169,8 @@ def _refuse_other_input(path: Path, config: dict[str, Any]) -> None:
 
 
 REWRITTEN_CODE: dict[str, frozenset[str]] = {
+    "jina_embeddings_v3": frozenset({"XLMRobertaFlashConfig", "XLMRobertaLoRA", "XLMRobertaModel", "XLMRobertaForMaskedLM",
+                                     "XLMRobertaForPreTraining", "XLMRobertaForSequenceClassification"}),
     "new": frozenset({"NewConfig", "NewModel", "NewForMaskedLM", "NewForSequenceClassification", "NewForTokenClassification",
                       "NewForQuestionAnswering", "NewForMultipleChoice"}),
     "nomic_bert": frozenset({"NomicBertConfig", "NomicBertModel", "NomicBertForPreTraining", "NomicBertForSequenceClassification",
@@ -142,7 +184,7 @@ REWRITTEN_CODE: dict[str, frozenset[str]] = {
 def refuse_remote_code(path: Path, config: dict[str, Any]) -> None:
     """Refuse a configuration that asks to run code, unless it is code that the engine has no need of."""
     named = config.get("auto_map")
-    known = REWRITTEN_CODE.get(str(config.get("model_type")), frozenset())
+    known = REWRITTEN_CODE.get(find_family(config), frozenset())
     if isinstance(named, dict) and named and all(str(value).rsplit(".", 1)[-1] in known for value in named.values()):
         return
     if "auto_map" in config:
@@ -168,4 +210,7 @@ _READERS: dict[str, Callable[[Path], Module]] = {
     "LayerNorm": _read_layer_norm,
     "Normalize": _read_normalize,
     "StaticEmbedding": _read_static,
+    "WeightedLayerPooling": _read_layer_mix,
+    "Router": _read_router,
+    "Asym": _read_router,
 }

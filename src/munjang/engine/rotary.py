@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from munjang.engine.onnxgraph import FLOAT, MICROSOFT, GraphBuilder
+from munjang.engine.rope_kinds import ROPE_KINDS, RopeSettings, compute_frequencies
 from munjang.errors import FolderError, quote
 from munjang.types import Floats
 
 LARGEST_THETA = 1e12
-LARGEST_FACTOR = 1e4
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class Rotary:
     """The angle per place of each pair of a head's numbers."""
 
     frequencies_H: tuple[float, ...]
+    factor: float = 1.0
+    """What cosines and sines are multiplied by. Queries and keys have it both, so attention scores have its square."""
 
 
 def read_rotary(file: Path, config: dict[str, Any], *, size: int, theta: float, kind: str = "", theta_keys: tuple[str, ...] = ()) -> Rotary:
@@ -40,18 +42,11 @@ def read_rotary(file: Path, config: dict[str, Any], *, size: int, theta: float, 
     fraction = settings.get("partial_rotary_factor", config.get("partial_rotary_factor", 1.0))
     if fraction != 1:
         raise FolderError(f"{file}: partial_rotary_factor is {quote(str(fraction))}; heads that are rotated in part do not run here")
-    name = settings.get("rope_type", settings.get("type", "default"))
-    factor = settings.get("factor", 1.0)
-    divisor = 1.0
-    if name in ("linear", "ntk"):
-        factor = _check_number(file, "rope factor", factor, LARGEST_FACTOR)
-        divisor = factor if name == "linear" else factor ** (2 / size)
-        base = base if name == "linear" else base * factor
-    elif name != "default":
-        raise FolderError(f"{file}: rope_type {quote(str(name))} does not run on the fast engine; it runs default, linear and ntk")
-    exponents = (np.arange(0, size, 2, dtype=np.float32) / np.float32(size)).astype(np.float64)
-    frequencies = (np.float32(1) / (base**exponents).astype(np.float32)) / np.float32(divisor)  # float32 steps, as models are trained
-    return Rotary(tuple(frequencies.tolist()))
+    name = str(settings.get("rope_type", settings.get("type", "default")))
+    if name not in ROPE_KINDS:
+        raise FolderError(f"{file}: rope_type {quote(name)} does not run on the fast engine; it runs {', '.join(ROPE_KINDS)}")
+    stretched_H, factor = ROPE_KINDS[name](compute_frequencies(base, size), RopeSettings(file, config, settings, theta=base, size=size))
+    return Rotary(tuple(stretched_H.astype(np.float32).tolist()), factor)
 
 
 def _read_settings(file: Path, config: dict[str, Any], kind: str) -> dict[str, Any]:

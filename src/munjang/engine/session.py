@@ -29,7 +29,7 @@ from munjang.engine.onnxgraph import GraphBuilder, Input
 from munjang.errors import DeviceError, NoSpace, quote
 from munjang.limits import LIMITS, usable_cores
 
-WRITER = "1"
+WRITER = "2"
 """Raise it when a graph is written differently."""
 
 GRAPH = "__graph__"
@@ -160,7 +160,8 @@ def _start(model: bytes, options: Any, placement: Placement, cores: int) -> Any:
     """Start onnxruntime where it is to run; another device than the CPU must really be used, or it is a DeviceError."""
     if placement.provider == CPU_PROVIDER:
         return onnxruntime.InferenceSession(model, options, providers=[CPU_PROVIDER])
-    chosen = {name: value.format(cores=cores) for name, value in placement.options.items()}
+    precision = "bf16" if placement.compute == "bfloat16" else "f32"
+    chosen = {name: value.format(cores=cores, precision=precision) for name, value in placement.options.items()}
     try:  # what the device cannot do runs on the CPU; onnxruntime's own falling back is off, since it would print and go on
         started = onnxruntime.InferenceSession(model, options, providers=[(placement.provider, chosen), CPU_PROVIDER], enable_fallback=0)
     except Exception as error:  # whatever a driver raises

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from munjang.engine.adapters import AdapterReader, LowRank
 from munjang.engine.families import FamilyNames, NormKind
 from munjang.engine.modules import HIDDEN_ACTIVATIONS, Activation, TransformerModule
 from munjang.engine.weights import Weights
@@ -26,6 +27,8 @@ class Linear:
 
     w: Floats
     b: Floats
+    low: LowRank | None = None
+    """What the tasks of a model with adapters add to it."""
 
     @property
     def bias(self) -> Floats | None:
@@ -52,6 +55,7 @@ class TensorReader:
         self.weights, self.family, self.names = weights, family, names
         self.prefix = next((prefix for prefix in names.prefixes if prefix + names.words in weights), "")
         self.epsilon = self.small(names.epsilon_key, default=names.epsilon)
+        self.adapters = AdapterReader(module, weights)
 
     def has(self, name: str) -> bool:
         """Say whether the folder holds a tensor."""
@@ -70,7 +74,7 @@ class TensorReader:
         b = self.bias(name, len(w) if w.ndim else 0, bias)
         if w.ndim != 2 or 0 in w.shape or b.shape != (w.shape[0],):
             raise FolderError(f"{self.where}: {name} has shapes {w.shape} and {b.shape}, which do not fit each other")
-        return Linear(w.T, b)
+        return Linear(w.T, b, self.adapters.read(self.prefix + name, w.shape))
 
     def split(self, name: str, parts: int | tuple[int, ...], *, bias: bool | str = True) -> list[Linear]:
         """Return the linear layers that one matrix holds one below the other: so many alike, or of these widths."""
@@ -80,7 +84,14 @@ class TensorReader:
         if sum(widths) != total or 0 in widths:
             raise FolderError(f"{self.where}: {name} has {total} rows, which do not make parts of {', '.join(map(str, widths))}")
         stops = np.cumsum(widths)
-        return [Linear(both.w[:, stop - width : stop], both.b[stop - width : stop]) for stop, width in zip(stops, widths, strict=True)]
+        spans = [(int(stop) - width, int(stop)) for stop, width in zip(stops, widths, strict=True)]
+        return [Linear(both.w[:, a:b], both.b[a:b], both.low and both.low.columns(a, b)) for a, b in spans]
+
+    def low_rank_rows(self, name: str, table: Floats | None) -> LowRank | None:
+        """Return what the tasks of a model with adapters add to the rows of a table."""
+        if table is None:
+            return None
+        return self.adapters.read(self.prefix + name.removesuffix(".weight"), (table.shape[0], table.shape[1]), table=True)
 
     def norm(self, name: str, width: int) -> Norm:
         """Return a norm of rows of `width`."""

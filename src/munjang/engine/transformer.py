@@ -7,16 +7,21 @@ business of `models/`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 
+import numpy as np
+
+from munjang.engine.adapters import ADAPTER
 from munjang.engine.backbone import Backbone, read_backbone
 from munjang.engine.devices import CPU, Placement
 from munjang.engine.encoder_graph import write_encoder
 from munjang.engine.folder import ModelFolder, fingerprint
 from munjang.engine.head_graph import compute_head_width, reads_first_only, write_head
+from munjang.engine.layer_mix import write_layer_mix
 from munjang.engine.layout import PACKED_INPUTS, Feed, PackedLayout, pack
 from munjang.engine.linear import FloatWriter
-from munjang.engine.modules import TransformerModule
+from munjang.engine.modules import LayerMixModule, TransformerModule
 from munjang.engine.onnxgraph import GraphBuilder
 from munjang.engine.placed_graph import list_inputs, make_feed, make_layout, make_writer
 from munjang.engine.session import CachedGraph, Session, check_run, finish_graph, load_graph, make_cache_key, open_session, store_graph
@@ -36,11 +41,18 @@ class TransformerEngine:
         self.hidden_size, self.dimension = facts["hidden_size"], facts["dimension"]
         self.vocabulary_size = facts["vocabulary_size"]
         self.placement = placement
+        self._has_adapters, self._adapter = bool(facts["tasks"]), 0
         self._folder, self._threads = folder, threads
         self._session = Session(graph.model, graph.weights, threads=threads, placement=placement)
         self._token_session: Session | None = None
         self._layer_session: Session | None = None
         check_run(lambda: self.vectors([[0, 0], [0]]), placement)
+
+    def adapt(self, number: int) -> TransformerEngine:
+        """Return this engine with the adapter of a task, counted from 1; it shares the weights."""
+        adapted = copy(self)
+        adapted._adapter = number
+        return adapted
 
     def vectors(self, ids: Sequence[Sequence[int]], *, hidden_prefix: int = 0) -> Vectors:
         """Return one vector per text, in one run."""
@@ -66,7 +78,7 @@ class TransformerEngine:
         if self._layer_session is None:
             self._layer_session = _open_layer_session(self._folder, self._threads)
         names = [f"layer_{number}" for number in range(self.layers + 1)]
-        return self._layer_session.run(pack([ids], first_position=self.first_position), names)
+        return self._layer_session.run(self._token_feed([ids], 0), names)
 
     def _session_with_tokens(self) -> Session:
         """Return the session that has all token rows: the usual one, unless that computes first tokens only or pads its texts."""
@@ -79,15 +91,20 @@ class TransformerEngine:
         return self._token_session
 
     def _token_feed(self, ids: Sequence[Sequence[int]], hidden_prefix: int) -> Feed:
-        return pack(ids, first_position=self.first_position, hidden_prefix=hidden_prefix)
+        return self._choose_adapter(pack(ids, first_position=self.first_position, hidden_prefix=hidden_prefix))
 
     def _feed(self, ids: Sequence[Sequence[int]], hidden_prefix: int) -> Feed:
-        return make_feed(self.placement, ids, first_position=self.first_position, hidden_prefix=hidden_prefix)
+        return self._choose_adapter(make_feed(self.placement, ids, first_position=self.first_position, hidden_prefix=hidden_prefix))
+
+    def _choose_adapter(self, feed: Feed) -> Feed:
+        return {**feed, ADAPTER[0]: np.array(self._adapter)} if self._has_adapters else feed
 
 
 def _load_graph(folder: ModelFolder, placement: Placement) -> CachedGraph:
     """Take the quantised graph from the cache, or write it and keep it."""
-    key = make_cache_key(fingerprint(folder), "int8, tokens", *map(str, folder.modules[1:]))
+    base = folder.base
+    assert isinstance(base, TransformerModule)  # what TransformerEngine runs
+    key = make_cache_key(fingerprint(folder), "int8, tokens", str(base.folder.relative_to(folder.path)), *map(str, folder.modules[1:]))
     graph = load_graph(key)
     if graph is None:
         graph = _write_graph(folder, placement)
@@ -102,13 +119,15 @@ def _write_graph(folder: ModelFolder, placement: Placement, *, every_token: bool
     layout = make_layout(pen, placement, first_position=backbone.first_position)
     writer = make_writer(pen, placement.compute)
     pools_first, has_rows = reads_first_only(folder.modules), placement.layout == "packed"
-    first_only = pools_first and not every_token
-    out = write_encoder(pen, backbone, layout, writer, first_only=first_only)
-    pooled_from = pen.add("Gather", [out.hidden, layout.first_rows()]) if pools_first and every_token else out.hidden
+    mixes = any(isinstance(module, LayerMixModule) for module in folder.modules)
+    first_only = pools_first and not every_token and not mixes
+    out = write_encoder(pen, backbone, layout, writer, first_only=first_only, keep_layers=mixes)
+    hidden = write_layer_mix(pen, out, folder.modules)
+    pooled_from = pen.add("Gather", [hidden, layout.first_rows()]) if pools_first and not first_only else hidden
     vectors = write_head(pen, pooled_from, layout, folder.modules[1:], backbone.dimension)
     pen.name_output(vectors, "vectors")
     if not first_only and has_rows:
-        pen.name_output(out.hidden, "tokens")
+        pen.name_output(hidden, "tokens")
     facts = {
         "first_position": backbone.first_position,
         "max_tokens": backbone.max_tokens,
@@ -117,11 +136,13 @@ def _write_graph(folder: ModelFolder, placement: Placement, *, every_token: bool
         "hidden_size": backbone.dimension,
         "dimension": compute_head_width(folder.modules[1:], backbone.dimension),
         "vocabulary_size": int(backbone.words_VE.shape[0]),
+        "tasks": len(backbone.tasks),
     }
     outputs: list[tuple[str, list[str | int]]] = [("vectors", ["B", facts["dimension"]])]
     if not first_only and has_rows:
         outputs.append(("tokens", ["T", backbone.dimension]))
-    return replace(finish_graph(pen, list_inputs(placement), outputs), facts=facts)
+    adapter = [ADAPTER] if backbone.tasks else []
+    return replace(finish_graph(pen, [*list_inputs(placement), *adapter], outputs), facts=facts)
 
 
 def _open_layer_session(folder: ModelFolder, threads: int | None) -> Session:
@@ -131,7 +152,7 @@ def _open_layer_session(folder: ModelFolder, threads: int | None) -> Session:
     outputs = [(f"layer_{number}", ["T", backbone.dimension]) for number in range(len(out.layers))]
     for name, (output, _) in zip(out.layers, outputs, strict=True):
         pen.name_output(name, output)
-    return open_session(pen, PACKED_INPUTS, outputs, threads=threads)
+    return open_session(pen, [*PACKED_INPUTS, *([ADAPTER] if backbone.tasks else [])], outputs, threads=threads)
 
 
 def _read_backbone(folder: ModelFolder) -> Backbone:

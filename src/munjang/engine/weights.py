@@ -83,6 +83,10 @@ class Weights(Mapping[str, Floats]):
     def __len__(self) -> int:
         return len(self._maps)
 
+    def alias(self, name: str, stored: str) -> None:
+        """Let the tensor `stored` be found under another name too."""
+        self._maps.setdefault(name, self._maps[stored])
+
     def shape(self, name: str) -> tuple[int, ...]:
         """Return a tensor's shape without reading it."""
         return self._maps[name][2].shape

@@ -17,6 +17,7 @@ from munjang.engine.modules import (
     POOLINGS,
     TORCH_NAMES,
     DenseModule,
+    LayerMixModule,
     LayerNormModule,
     Module,
     NormalizeModule,
@@ -85,6 +86,10 @@ def _write_module(folder: Path, module: Module, width: int, max_length: int | No
         write_json(folder / "config.json", config)
         _copy_weights(module.folder, folder)
         return module.out_features
+    elif isinstance(module, LayerMixModule):
+        config = {"word_embedding_dimension": width, "layer_start": module.first_layer, "num_hidden_layers": module.layers}
+        write_json(folder / "config.json", config)
+        _copy_weights(module.folder, folder)
     elif isinstance(module, LayerNormModule):
         write_json(folder / "config.json", {"dimension": module.dimension})
         _copy_weights(module.folder, folder)
@@ -108,4 +113,5 @@ _KINDS: dict[type[Module], str] = {
     LayerNormModule: "LayerNorm",
     NormalizeModule: "Normalize",
     StaticModule: "StaticEmbedding",
+    LayerMixModule: "WeightedLayerPooling",
 }

@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 
 Role: TypeAlias = Literal["query", "document"]
 
-ROLE_PROMPTS: dict[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
-"""Names under which folders keep the prompt for a role; the first one found is used."""
+ROLE_PROMPTS: dict[Role, tuple[str, ...]] = {
+    "query": ("query", "retrieval.query"),
+    "document": ("document", "passage", "corpus", "doc", "retrieval.passage"),
+}
+"""Names under which folders keep the prompt, the route or the task adapter for a role; the first one found is used."""
 
 
 @brief_repr
@@ -146,7 +149,8 @@ class PromptedEncoder:
 def prompt_for_role(model: SentenceEncoder, role: Role, *, progress: bool, warn: bool) -> PromptedEncoder:
     """Return a model with its own prompt for a role; where its folder names none, with its default prompt."""
     name = next((name for name in ROLE_PROMPTS[role] if name in model.folder.prompts), "")
-    return PromptedEncoder(model=model, prompt=model.folder.prompts.get(name), label=name, role=role, progress=progress, warn=warn)
+    way = model.way(next((name for name in ROLE_PROMPTS[role] if name in model.ways), None))
+    return PromptedEncoder(model=way, prompt=model.folder.prompts.get(name), label=name, role=role, progress=progress, warn=warn)
 
 
 def prompt_with_text(model: SentenceEncoder, prompt: str | None, *, progress: bool, warn: bool) -> PromptedEncoder:

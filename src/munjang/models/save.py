@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from munjang.atomic import atomic_folder
-from munjang.engine.folder import ModelFolder
+from munjang.engine.folder import ModelFolder, list_model_files
 from munjang.engine.modules import TORCH_NAMES, Activation, StaticModule, TransformerModule
 from munjang.engine.weights import INDEX, SINGLE, find_weights
 from munjang.engine.write_folder import write_json, write_modules
@@ -25,7 +25,10 @@ SAVED_AS = "4.0.1"
 def save_folder(folder: ModelFolder, tokenizer: Tokenizer, target: Path, *, width: int, max_length: int | None) -> None:
     """Write `folder`'s sentence encoder to `target`, which must not hold anything else."""
     with atomic_folder(target) as place:
-        _write(folder, tokenizer, place, width=width, max_length=max_length)
+        if folder.routes:
+            _copy_routes(folder, place)
+        else:
+            _write(folder, tokenizer, place, width=width, max_length=max_length)
 
 
 def save_cross_folder(folder: ModelFolder, tokenizer: Tokenizer, target: Path, *, max_length: int, activation: Activation) -> None:
@@ -69,6 +72,14 @@ def _write(folder: ModelFolder, tokenizer: Tokenizer, target: Path, *, width: in
         similarity=folder.similarity,
         truncate_dimension=folder.truncate_dimension,
     )
+
+
+def _copy_routes(folder: ModelFolder, target: Path) -> None:
+    """Copy a folder whose routes have modules of their own as it is; nothing of it can have been changed."""
+    for file in list_model_files(folder):
+        place = target / file.relative_to(folder.path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, place)
 
 
 def _copy_weights(source: Path, target: Path) -> None:

@@ -10,7 +10,7 @@ to 0.03 (cosine above 0.99).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -28,17 +28,16 @@ from munjang.models.batch_encoder import (
     Kept,
     TokenOptions,
     TokenVectors,
-    check_skip,
-    check_vocabulary,
-    find_token_limit,
     join_blocks,
 )
+from munjang.models.encode_options import check_options, choose_token_options, find_hidden_prefix
 from munjang.models.long_text import warn_of_cut
-from munjang.models.open_engine import check_engine, open_sentence_engine
+from munjang.models.open_engine import check_engine
 from munjang.models.progress import Advance, progress_bar
 from munjang.models.prompted_encoder import PromptedEncoder, choose_prompt, prompt_for_role, prompt_with_text
 from munjang.models.registry import resolve
 from munjang.models.save import save_folder
+from munjang.models.ways import Way, WayOptions, open_ways
 from munjang.options import (
     ComputeOption,
     DeviceOption,
@@ -51,7 +50,7 @@ from munjang.options import (
     PromptNameOption,
 )
 from munjang.other_names import ENCODE, LOAD, explain_other_names
-from munjang.text.tokenizer import Tokenizer, load_tokenizer
+from munjang.text.tokenizer import Tokenizer
 from munjang.text.validate_texts import stream_texts, validate_text, validate_texts
 from munjang.types import (
     DEFAULT_COMPUTE,
@@ -82,7 +81,15 @@ class SentenceEncoder:
     """
 
     def __init__(
-        self, folder: ModelFolder, tokenizer: Tokenizer, engine: Engine, *, name: str, compute: Compute, max_length: int | None
+        self,
+        folder: ModelFolder,
+        tokenizer: Tokenizer,
+        engine: Engine,
+        *,
+        name: str,
+        compute: Compute,
+        max_length: int | None,
+        task: str = "",
     ) -> None:
         self.folder = folder
         self.tokenizer = tokenizer
@@ -90,6 +97,10 @@ class SentenceEncoder:
         self.name = name
         self.compute = compute
         self.max_length = max_length
+        self.task = task
+        """The route or the task of this way through the model; empty where it has one way only."""
+        self.ways: dict[str, SentenceEncoder] = {}
+        """Every way through the model by its name, this one included."""
         self._lowercase = isinstance(folder.base, TransformerModule) and folder.base.lowercase
 
     @classmethod
@@ -117,14 +128,24 @@ class SentenceEncoder:
         found = resolve(name)
         folder = read_folder(found.path, pooling=pooling)
         require_sentence_encoder(folder)
-        base = folder.base
-        assert isinstance(base, TransformerModule | StaticModule)  # what read_folder promises
-        tokenizer = load_tokenizer(base.folder)
-        started = open_sentence_engine(folder, engine=engine, device=device, compute=compute, threads=threads)
-        check_vocabulary(folder, tokenizer, started.vocabulary_size)
-        limit = find_token_limit(folder, tokenizer, positions=started.max_tokens, asked=max_length)
-        chosen = started.placement.compute if compute == "auto" else compute
-        return cls(folder, tokenizer, started, name=found.name, compute=chosen, max_length=limit)
+        ways = open_ways(folder, WayOptions(engine=engine, device=device, compute=compute, threads=threads, max_length=max_length))
+        chosen = next(iter(ways.values())).engine.placement.compute if compute == "auto" else compute
+        return cls.join(ways, name=found.name, compute=chosen)
+
+    @classmethod
+    def join(cls, ways: Mapping[str, Way], *, name: str, compute: Compute) -> SentenceEncoder:
+        """Return an encoder for each way through a model, which know each other; the first, which is the default."""
+        encoders = {
+            task: cls(way.folder, way.tokenizer, way.engine, name=name, compute=compute, max_length=way.max_length, task=task)
+            for task, way in ways.items()
+        }
+        for encoder in encoders.values():
+            encoder.ways = {task: other for task, other in encoders.items() if task}
+        return next(iter(encoders.values()))
+
+    def way(self, name: str | None) -> SentenceEncoder:
+        """Return the way through the model of this route or task; this one where the model has none of that name."""
+        return self.ways.get(name, self) if name else self
 
     def __repr__(self) -> str:
         limit = "no limit of tokens" if self.max_length is None else f"at most {count(self.max_length, 'token')}"
@@ -162,7 +183,8 @@ class SentenceEncoder:
         """Return the fingerprint of this model with another `compute`."""
         pooling = [(module.modes, module.include_prompt) for module in self.folder.modules if isinstance(module, PoolingModule)]
         prompt = self.folder.prompts.get(self.folder.default_prompt or "", "")
-        return fingerprint(self.folder, settings=repr((compute, self.max_length, pooling, self._lowercase, prompt, self.dimension)))
+        settings = (compute, self.max_length, pooling, self._lowercase, prompt, self.dimension)
+        return fingerprint(self.folder, settings=repr((*settings, self.task) if self.task else settings))
 
     @property
     def normalized(self) -> bool:
@@ -186,14 +208,16 @@ class SentenceEncoder:
     ) -> Floats:
         """Return the vector of a text, shape (d,), or of many texts, shape (n, d), in the caller's order.
 
-        Equal texts are encoded once. `long_text` says how to handle texts beyond the model's limit; with "truncate" one
-        TruncationWarning says how many there were, and `encode_with_report` which.
+        Equal texts are encoded once. `prompt_name` also chooses the route or the task of that name, where a model has several. `long_text`
+        says how to handle texts beyond the model's limit; with "truncate" one TruncationWarning says how many there were, and
+        `encode_with_report` which.
         """
-        options = self._options(prompt, prompt_name, long_text, precision, dimensions, normalize)
+        way = self.way(prompt_name)
+        options = way._options(prompt, prompt_name, long_text, precision, dimensions, normalize)
         if isinstance(texts, str):
-            vectors: Floats = self._all([texts], options, progress).vectors[0]
+            vectors: Floats = way._all([texts], options, progress).vectors[0]
             return vectors
-        return self._all(texts, options, progress).vectors
+        return way._all(texts, options, progress).vectors
 
     @explain_other_names(ENCODE)
     def encode_with_report(
@@ -210,8 +234,9 @@ class SentenceEncoder:
         progress: bool = False,
     ) -> Encoded:
         """Encode, and report how many tokens each text has and which were too long; never warns."""
-        options = self._options(prompt, prompt_name, long_text, precision, dimensions, normalize)
-        return self._all(texts, replace(options, warn=False), progress)
+        way = self.way(prompt_name)
+        options = way._options(prompt, prompt_name, long_text, precision, dimensions, normalize)
+        return way._all(texts, replace(options, warn=False), progress)
 
     @explain_other_names(ENCODE)
     def encode_stream(
@@ -228,10 +253,11 @@ class SentenceEncoder:
         block: int = LIMITS.stream_texts,
     ) -> Iterator[Floats]:
         """Yield vectors of `block` texts at a time, in order, holding no more than that."""
-        options = self._options(prompt, prompt_name, long_text, precision, dimensions, normalize)
+        way = self.way(prompt_name)
+        options = way._options(prompt, prompt_name, long_text, precision, dimensions, normalize)
         if block < 1:
             raise UsageError(f"block={block}, expected 1 or more texts")
-        return (encoded.vectors for encoded in self._blocks(stream_texts(texts), options, block, lambda _: None))
+        return (encoded.vectors for encoded in way._blocks(stream_texts(texts), options, block, lambda _: None))
 
     @explain_other_names(ENCODE)
     def encode_query(self, texts: str | Iterable[str], /) -> Floats:
@@ -261,7 +287,7 @@ class SentenceEncoder:
     def count_tokens(self, texts: Iterable[str], /, *, prompt: str | None = None, prompt_name: str | None = None) -> list[int]:
         """Return the number of tokens of each text, including prompt and special tokens, without any truncation."""
         before = choose_prompt(self.folder, prompt=prompt, prompt_name=prompt_name) or ""
-        return [len(ids) for ids in self._block_encoder.token_ids([before + text for text in validate_texts(texts)])]
+        return [len(ids) for ids in self.way(prompt_name)._block_encoder.token_ids([before + text for text in validate_texts(texts)])]
 
     @explain_other_names(ENCODE)
     def encode_tokens(
@@ -370,26 +396,15 @@ class SentenceEncoder:
         dimensions: int | None,
         normalize: bool,
     ) -> EncodeOptions:
-        if long_text not in ("truncate", "window", "error"):
-            raise UsageError(f"long_text={long_text!r} is unknown; expected 'truncate', 'window' or 'error'")
         text = choose_prompt(self.folder, prompt=prompt, prompt_name=prompt_name)
-        keeps_prompt = all(module.include_prompt for module in self.folder.modules if isinstance(module, PoolingModule))
-        hidden = self.tokenizer.prefix_length(text) if text and not keeps_prompt else 0
-        if hidden and long_text == "window":
-            raise UsageError("this model leaves its prompt out of pooling, which windows cannot do; choose long_text='truncate' or 'error'")
+        hidden = find_hidden_prefix(self.folder, self.tokenizer, text)
+        check_options(long_text, dimensions, width=self.engine.dimension, hidden=hidden)
         if dimensions is None and self.folder.truncate_dimension:
             dimensions = self.dimension
-        if dimensions is not None and not 1 <= dimensions <= self.engine.dimension:
-            raise UsageError(f"dimensions={dimensions}, expected 1 to {self.engine.dimension}")
         return EncodeOptions(text, hidden, long_text, precision, dimensions, normalize)
 
     def _token_options(self, prompt: str, skip: Collection[SkippedTokens]) -> TokenOptions:
-        keeps_prompt = all(module.include_prompt for module in self.folder.modules if isinstance(module, PoolingModule))
-        is_static = isinstance(self.folder.base, StaticModule)
-        end = 0
-        if prompt:
-            end = len(self.tokenizer.encode_plain([prompt])[0]) if is_static else self.tokenizer.prefix_length(prompt)
-        return TokenOptions(prompt, end, 0 if keeps_prompt else end, check_skip(skip))
+        return choose_token_options(self.folder, self.tokenizer, prompt, skip)
 
     def _all(self, texts: Iterable[str], options: EncodeOptions, progress: bool) -> Encoded:
         wanted = stream_texts(texts)

@@ -17,6 +17,7 @@ from munjang.engine.open import Engine
 from munjang.models.cross_encoder import CrossEncoder
 from munjang.models.pair_classifier import PairClassifier
 from munjang.models.sentence_encoder import SentenceEncoder
+from munjang.models.ways import Way
 from munjang.serve.batcher import Batcher, Lane, Rows
 from munjang.serve.work_item import REQUEST_WORK, RequestWork, WorkItem
 from munjang.types import Vectors
@@ -133,8 +134,11 @@ class BatchedCrossEngine(CrossEngine):
 
 def batched_encoder(model: SentenceEncoder, batcher: Batcher) -> SentenceEncoder:
     """Return the same model over the batcher."""
-    engine = BatchedEngine(model.engine, batcher)
-    return SentenceEncoder(model.folder, model.tokenizer, engine, name=model.name, compute=model.compute, max_length=model.max_length)
+    ways = {
+        task: Way(way.folder, way.tokenizer, BatchedEngine(way.engine, batcher), way.max_length)
+        for task, way in ({model.task: model} | model.ways).items()
+    }
+    return SentenceEncoder.join(ways, name=model.name, compute=model.compute)
 
 
 def batched_cross_encoder(model: CrossEncoder, batcher: Batcher) -> CrossEncoder:

@@ -27,7 +27,7 @@ async def vectors_of(call: Call, given: Input, cutting: Cutting = CUT, *, field:
     """Return one vector per text of the input, as `encode` would offline."""
     prepared = await _prepared(call, given, field, prompt_name, cutting)
     call.note(texts=len(prepared.ids), tokens=prepared.tokens, truncated=prepared.truncated)
-    engine = call.encoder.engine
+    engine = call.encoder.way(prompt_name).engine
     assert isinstance(engine, BatchedEngine)
     loop = asyncio.get_running_loop()
     sizes = [len(ids) for ids in prepared.ids]

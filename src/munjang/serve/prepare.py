@@ -59,7 +59,7 @@ class Prepared:
 def prepare_texts(model: SentenceEncoder, texts: Sequence[str], cutting: Cutting = CUT, *, prompt_name: str | None = None) -> Prepared:
     """Tokenise texts."""
     prompt = _prompt(model, prompt_name)
-    return _read(model, [prompt + text for text in texts] if prompt else list(texts), prompt, cutting)
+    return _read(model.way(prompt_name), [prompt + text for text in texts] if prompt else list(texts), prompt, cutting)
 
 
 def prepare_as_written(model: SentenceEncoder, texts: Sequence[str], cutting: Cutting = CUT) -> Prepared:

@@ -59,7 +59,7 @@ async def embed_all(call: Call, body: EmbedAllRequest) -> Reply:
     """Return the vector of every token of every text."""
     texts = [body.inputs] if isinstance(body.inputs, str) else body.inputs
     check_texts(call, texts, field="inputs", limit=call.service.settings.limits.max_token_texts)
-    model = call.encoder
+    model = call.encoder.way(body.prompt_name)
     if body.prompt_name is not None and body.prompt_name not in model.prompts:
         raise Refusal(422, "prompt_name: the model has no such prompt", field="prompt_name")
     prompt = model.prompts.get(body.prompt_name or "", "")
@@ -124,7 +124,7 @@ async def tokenize(call: Call, body: TokenizeRequest) -> Reply:
     characters, most = sum(map(len, texts)), call.service.settings.limits.max_tokenized_characters
     if characters > most:
         raise Refusal(413, f"inputs hold {count(characters, 'character')}, the limit of this route is {most:,}", field="inputs")
-    model = call.encoder
+    model = call.encoder.way(body.prompt_name)
     if body.prompt_name is not None and body.prompt_name not in model.prompts:
         raise Refusal(422, "prompt_name: the model has no such prompt", field="prompt_name")
     prompt = model.prompts.get(body.prompt_name or "", "")

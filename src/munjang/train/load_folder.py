@@ -21,7 +21,7 @@ import torch
 from torch import nn
 
 from munjang.engine.cross import read_cross_head
-from munjang.engine.folder import AssumptionWarning, read_folder, require_sentence_encoder
+from munjang.engine.folder import AssumptionWarning, read_folder, require_one_way, require_sentence_encoder
 from munjang.engine.modules import DenseModule, LayerNormModule, NormalizeModule, PoolingModule, TransformerModule
 from munjang.errors import FolderError, UsageError
 from munjang.report.training_words import TrainingWord
@@ -75,6 +75,7 @@ def load_encoder(path: Path | str, options: EncoderOptions | None = None) -> Tra
             warnings.simplefilter("ignore", AssumptionWarning)  # mean pooling is this project's default and the card says it
         folder = read_folder(Path(path), pooling=chosen.pooling)
     require_sentence_encoder(folder)
+    require_one_way(folder, "training")
     base = folder.base
     if not isinstance(base, TransformerModule):
         raise FolderError(f"{path}: holds static word vectors, expected a transformer to train")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from torch import Tensor
 
 from munjang.engine.cross import CrossEngine, CrossHead, HeadNames, PairIds, read_activation, read_labels, read_rerank_share
 from munjang.engine.devices import Placement, choose_torch_compute
-from munjang.engine.folder import ModelFolder
+from munjang.engine.folder import ModelFolder, require_one_way
 from munjang.engine.modules import TransformerModule
 from munjang.engine.token_head import TokenHead
 from munjang.engine.weights import find_weights
@@ -151,6 +152,7 @@ def _check_folder(folder: ModelFolder) -> TransformerModule:
     base = folder.base
     if not isinstance(base, TransformerModule):
         raise FolderError(f"{folder.path}: holds no transformer")
+    require_one_way(replace(folder, routes={}), "the torch engine")  # a folder comes with the modules of one route
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
     family = str(base.config.get("model_type"))

@@ -20,7 +20,7 @@ from safetensors.numpy import load_file, save_file
 
 from munjang.atomic import atomic_folder
 from munjang.engine.families import FAMILIES
-from munjang.engine.folder import ModelFolder, read_folder, require_sentence_encoder
+from munjang.engine.folder import ModelFolder, read_folder, require_one_way, require_sentence_encoder
 from munjang.engine.modules import DenseModule, Module, NormalizeModule, StaticModule, TransformerModule
 from munjang.engine.weights import SINGLE, find_weights
 from munjang.engine.write_folder import write_json, write_modules
@@ -85,6 +85,7 @@ def read_parts(path: Path, *, pooling: Pooling | None = None) -> ModelParts:
     """Read a sentence encoder's folder; `pooling` is for one that does not name it."""
     folder = read_folder(path, pooling=pooling)
     require_sentence_encoder(folder)
+    require_one_way(folder, "compressing")
     base = folder.base
     assert isinstance(base, TransformerModule | StaticModule)  # what read_folder promises
     weights = find_weights(base.folder)
