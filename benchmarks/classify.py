@@ -11,6 +11,7 @@ keeps (one file a set, written with `--only export`). Printed:
     all        80 % of the rows to learn from, 20 % to measure on, beside LogisticRegressionCV and a linear SVM on TF-IDF of morphemes
     tune       8 examples a label: what `classify fit --tune` gives (frozen or tuned, as held-out examples say), the tuned body, CPU seconds
     zero       no example: plain cosine to the label's name, and Munjang
+    entail     no example: the cross-encoder --scorer, on --scored rows
     abstain    asked for 95 %: the precision on unseen rows with its bootstrap interval, and the share that is answered; calibration error,
                beside the error that exact probabilities would show on as many rows
     doubtful   5 % of the labels changed at random: how many of them stand in the first 5 % of the list
@@ -33,7 +34,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.metrics import f1_score
 
-from munjang import SentenceEncoder, apply_classifier, classify_texts, find_doubtful, fit_classifier
+from munjang import CrossEncoder, SentenceEncoder, apply_classifier, classify_by_entailment, classify_texts, find_doubtful, fit_classifier
 from munjang.evaluate.bootstrap import bootstrap_means
 from munjang.evaluate.text_labels import evaluate_labels, make_calibration_bins
 
@@ -223,6 +224,20 @@ def zero(data: Labelled, model: SentenceEncoder) -> dict[str, Any]:
     }
 
 
+def entail(data: Labelled, scorer: Path, rows: int) -> dict[str, Any]:
+    names = sorted(set(data.labels.tolist()))
+    chosen = np.random.default_rng(2).permutation(len(data.texts))[:rows]
+    judge = CrossEncoder.load(scorer, compute="int8")
+    start = time.process_time()
+    answers = classify_by_entailment([data.texts[row] for row in chosen], names, judge)
+    return {
+        "set": data.name,
+        "rows": rows,
+        "scorer": round(macro(data.labels[chosen], np.array(answers.names)[answers.best_N]), 2),
+        "cpu_s": round(time.process_time() - start, 1),
+    }
+
+
 def abstain(data: Labelled, precision: float = 0.95) -> dict[str, Any]:
     train, test = data.split(1, share=0.4)
     made = fit_classifier([data.texts[row] for row in train], data.labels[train], vectors=data.vectors[train])
@@ -280,6 +295,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
+    parser.add_argument("--scorer", type=Path, help="A cross-encoder trained on inference, for the part entail.")
+    parser.add_argument("--scored", type=int, default=300)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--only", default="fewshot,all,zero,abstain,doubtful")
     parser.add_argument("--json", type=Path)
@@ -292,7 +309,7 @@ def main() -> None:
         data = load_set(name, asked.data, asked.cache, asked.rows)
         print(f"{name}: {len(data.texts):,} texts, {len(set(data.labels.tolist()))} labels", flush=True)
         for part in parts:
-            if part == "zero" and name == "3i4k":
+            if part in ("zero", "entail") and name == "3i4k":
                 continue  # its labels have numbers, not names
             if part == "fewshot":
                 results[part] += fewshot(data, asked.seeds, tuple(int(size) for size in asked.sizes.split(",")))
@@ -304,6 +321,10 @@ def main() -> None:
                 for seed in range(asked.first_seed, asked.first_seed + asked.seeds):
                     results[part].append(tune(data, seed))
                     print(part, json.dumps(results[part][-1], ensure_ascii=False), flush=True)
+                continue
+            if part == "entail":
+                results[part].append(entail(data, asked.scorer, asked.scored))
+                print(part, json.dumps(results[part][-1], ensure_ascii=False), flush=True)
                 continue
             work = {"all": all_rows, "abstain": abstain, "doubtful": doubtful}.get(part)
             results[part].append(zero(data, model) if work is None else work(data))
