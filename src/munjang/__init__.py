@@ -74,7 +74,7 @@ _NAMES = {
     "munjang.train.augment": ("SilverPair", "label_pairs", "sample_pairs"),
     "munjang.bulk.run": ("BulkReport", "WorkerConfig", "encode_bulk"),
     "munjang.bulk.settings": ("BulkSettings",),
-    "munjang.bulk.dask_frame": ("encode_dask",),
+    "munjang.bulk.dask_frame": ("classify_dask", "encode_dask"),
     "munjang.types": ("Encoder", "Scorer"),
     "munjang.errors": (
         "Busy",
@@ -140,6 +140,7 @@ if TYPE_CHECKING:
     from munjang.analyze.topics.settings import TopicSettings as TopicSettings
     from munjang.analyze.topics.trends import topics_over_time as topics_over_time
     from munjang.analyze.topics.trends import topics_per_class as topics_per_class
+    from munjang.bulk.dask_frame import classify_dask as classify_dask
     from munjang.bulk.dask_frame import encode_dask as encode_dask
     from munjang.bulk.run import BulkReport as BulkReport
     from munjang.bulk.run import WorkerConfig as WorkerConfig

@@ -225,6 +225,33 @@ def test_encode_dask_gives_the_right_meta_and_vectors(client, tiny_bert_folder, 
         encode_dask(holes, "text", model=tiny_bert_folder).compute()
 
 
+def test_classify_dask_labels_as_the_classifier_does_here(client, tiny_bert_folder, tmp_path):
+    pandas, frames = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    from munjang.analyze.classify.apply import apply_classifier
+    from munjang.analyze.classify.fitting import fit_classifier
+    from munjang.analyze.classify.saving import save_classifier
+    from munjang.bulk.dask_frame import classify_dask
+    from munjang.models.sentence_encoder import SentenceEncoder
+
+    texts = sentences(40)
+    encoder = SentenceEncoder.load(tiny_bert_folder)
+    made = replace(fit_classifier(texts, [f"kind {n % 2}" for n in range(40)], encoder, strength=10.0), encoder_name=str(tiny_bert_folder))
+    save_classifier(made, tmp_path / "kinds")
+    frame = frames.from_pandas(pandas.DataFrame({"text": texts}), npartitions=3)
+    lazy = classify_dask(frame, "text", tmp_path / "kinds", into="kind")
+    with client.as_current():
+        labelled = lazy.compute()
+    here = apply_classifier(made, texts, encoder)
+    assert labelled.dtypes.to_dict() == lazy.dtypes.to_dict()
+    assert labelled["kind"].tolist() == [each.label for each in here]
+    np.testing.assert_allclose(labelled["kind_probability"], [each.probability for each in here], atol=2e-6)
+    with pytest.raises(InputError, match="no column 'body'"):
+        classify_dask(frame, "body", tmp_path / "kinds")
+    save_classifier(replace(made, encoder=""), tmp_path / "vectors")
+    with pytest.raises(UsageError, match="was made of vectors"):
+        classify_dask(frame, "text", tmp_path / "vectors")
+
+
 def test_pairs_do_not_wait_for_ever_for_a_cluster_without_workers(tmp_path, monkeypatch, copy_output):
     from munjang.bulk.pair_blocks import mine_output
 

@@ -135,7 +135,7 @@ def fit(
 
     Says how good it is on examples that were held out, and which of their labels are doubtful.
     """
-    from munjang.cli.classify_run import fit_and_save
+    from munjang.cli.classify_fit import fit_and_save
 
     fit_and_save(
         file,

@@ -1,17 +1,16 @@
-"""What `munjang classify label`, `apply` and `fit` do: files and libraries in, labels out."""
+"""What `munjang classify label` and `apply` do: files and libraries in, labels out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from munjang.cli.collection import is_library
-from munjang.cli.label_files import LabelledFile, hold_output, identify_input, label_file, list_said, read_labelled_rows, stream_rows
+from munjang.cli.label_files import LabelledFile, hold_output, identify_input, label_file, list_said, stream_rows
 from munjang.cli.options import Chosen, Columns, ModelChoice
-from munjang.cli.row_files import TextRow, no_text, write_rows
+from munjang.cli.row_files import TextRow, no_text
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.errors import InputError, UsageError
 from munjang.wording import count
@@ -22,11 +21,9 @@ if TYPE_CHECKING:
     from munjang.analyze.classify.labels import Label
     from munjang.analyze.classify.probability import Abstention
     from munjang.types import Encoder, Vectors
-    from munjang.wording import Language
 
 SHOWN = 100
 """Rows of a table on the terminal."""
-DOUBTFUL_SHOWN = 10
 Say: TypeAlias = Callable[[list[TextRow]], list[dict[str, Any]]]
 
 
@@ -129,112 +126,6 @@ def describe_label(each: TextLabel, *, multi: bool, abstains: bool) -> dict[str,
         "runner_up_probability": round(each.runner_up_probability, 6),
         **({"guess": each.guess} if abstains else {}),
     }
-
-
-def fit_and_save(
-    file: str,
-    output: Path,
-    columns: Columns,
-    model: ModelChoice,
-    options: Chosen,
-    *,
-    label_column: str | None,
-    tune: bool,
-    separator: str,
-    skip_unlabelled: bool,
-    curve: Sequence[int],
-    doubtful: Path | None,
-    html: Path | None,
-    language: Language,
-    as_json: bool,
-) -> None:
-    """Fit a classifier, save it, and say what it is worth."""
-    from munjang.analyze.classify.doubtful import draw_learning_curve, find_doubtful
-    from munjang.analyze.classify.fitting import find_vectors, fit_classifier
-    from munjang.analyze.classify.folds import find_repeats
-    from munjang.analyze.classify.labels import label_rows
-    from munjang.analyze.classify.saving import check_classifier_folder, save_classifier
-    from munjang.cli.classify_evaluate import write_fit_report
-    from munjang.cli.classify_tune import compare_tuned, save_tuned
-    from munjang.cli.load_model import load_encoder
-    from munjang.cli.row_files import check_rows_output
-
-    check_classifier_folder(output)
-    check_rows_output(doubtful)
-    if (curve or tune) and options["multi"]:
-        raise UsageError(f"--{'curve' if curve else 'tune'} is for texts with one label each, found --multi")
-    rows, labels, column = read_labelled_rows(
-        file, columns, label_column=label_column, multi=options["multi"], separator=separator, skip_unlabelled=skip_unlabelled
-    )
-    texts = [row.text for row in rows]
-    target_NC = label_rows(labels, len(texts), multi=options["multi"]).target_NC
-    loaded = load_encoder(model.model, compute=model.compute)
-    encoder: Encoder = loaded
-    vectors_ND = find_vectors(texts, encoder, None)
-    name, tuned = model.model or loaded.name, None
-    if tune:
-        tuned = compare_tuned(texts, labels, loaded.model.folder.path, vectors_ND, seed=options["seed"])
-        if tuned.kept:
-            encoder, name = save_tuned(texts, labels, loaded.model.folder.path, output, seed=options["seed"])
-            vectors_ND = find_vectors(texts, encoder, None)
-    made = replace(fit_classifier(texts, labels, encoder, **options, vectors=vectors_ND), encoder_name=name)
-    points = list(draw_learning_curve(texts, labels, sizes=curve, seed=options["seed"], vectors=vectors_ND)) if curve else []
-    save_classifier(made, output)
-    repeats = find_repeats(texts, vectors_ND, target_NC)
-    listed = [
-        {"row": rows[each.row].number, "given": each.given, "suggested": each.suggested, "doubt": each.doubt, "text": texts[each.row]}
-        for each in find_doubtful(made)
-    ]
-    if doubtful is not None:
-        write_rows(doubtful, listed)
-    facts = {
-        **made.facts(),
-        "rows": len(rows),
-        "label_column": column,
-        "near_duplicates": repeats.repeats,
-        "conflicts": [[rows[row].number for row in group] for group in repeats.conflicts],
-        "doubtful": listed[:DOUBTFUL_SHOWN] if doubtful is None else len(listed),
-        **({"curve": [vars(point) for point in points]} if points else {}),
-        **({"tune": tuned.facts()} if tuned is not None else {}),
-        "saved": str(output),
-    }
-    if html is not None:
-        write_fit_report(html, made, listed[:50], points, file=file, language=language)
-    if as_json:
-        emit(facts)
-    else:
-        _show_fit(facts, made, listed, points)
-
-
-def _show_fit(facts: Mapping[str, Any], made: TextClassifier, listed: Sequence[Mapping[str, Any]], points: Sequence[Any]) -> None:
-    held = made.held_out
-    quality = f"accuracy {held.accuracy:.3f}, macro-F1 {held.macro_f1:.3f}" if len(held) else "unknown: no label has two different examples"
-    print_facts(
-        [
-            ("examples", f"{facts['rows']:,}"),
-            ("labels", f"{len(made.labels):,} ({', '.join(made.labels[:8])}{', …' if len(made.labels) > 8 else ''})"),
-            ("held out", quality),
-            ("strength", f"{made.strength:g}"),
-            ("near-duplicates", f"{facts['near_duplicates']:,} (kept in one fold)"),
-            ("saved", facts["saved"]),
-        ]
-    )
-    if "tune" in facts:
-        done = facts["tune"]
-        said = f"accuracy {done['frozen_accuracy']:.3f} frozen, {done['tuned_accuracy']:.3f} tuned (p {done['p']:.3g})"
-        print_facts([("tuning", f"{said}; {'kept' if done['kept'] else 'not kept: it did not surely help'}")])
-    if facts["conflicts"]:
-        shown = "; ".join(", ".join(map(str, group)) for group in facts["conflicts"][:5])
-        note(f"{count(len(facts['conflicts']), 'text')} with different labels in equal rows: {shown}")
-    if points:
-        rows = [[str(point.examples), f"{point.macro_f1:.3f}", f"{point.deviation:.3f}", f"{point.accuracy:.3f}"] for point in points]
-        print_table(["examples a label", "macro-F1", "±", "accuracy"], rows, right=["examples a label", "macro-F1", "±", "accuracy"])
-    if listed:
-        lines = [
-            [str(each["row"]), str(each["given"] or "–"), str(each["suggested"] or "–"), f"{each['doubt']:.2f}", each["text"][:60]]
-            for each in listed
-        ]
-        print_table(["row", "label", "suggested", "doubt", "text"], lines[:DOUBTFUL_SHOWN], right=["row", "doubt"], title="doubtful labels")
 
 
 def _label_rows(

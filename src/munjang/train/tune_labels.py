@@ -2,7 +2,8 @@
 
 SetFit's idea at less cost: SetFit encodes both texts of every pair that it draws; here a batch of texts is encoded once and every text is
 compared with every other (supervised contrastive loss), so that a batch of B texts counts as B² pairs. Embeddings stay as they are. The
-classifier itself is fitted afterwards, on the tuned vectors, by whoever calls.
+encoder runs in bfloat16 where the machine computes it faster; the weights stay float32. The classifier itself is fitted afterwards, on the
+tuned vectors, by whoever calls.
 
 Shapes: B texts of a batch, D dimensions.
 """
@@ -10,7 +11,7 @@ Shapes: B texts of a batch, D dimensions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +20,10 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from munjang.errors import InputError
-from munjang.train.encoder import TrainableEncoder
+from munjang.train.encoder import MAX_LENGTH, TrainableEncoder
 from munjang.train.load_folder import load_encoder
 from munjang.train.optimizer import get_rate_factor
+from munjang.train.processes import autocast, has_bf16
 
 
 @dataclass(frozen=True)
@@ -50,22 +52,34 @@ def tune_body(
     for name, each in encoder.named_parameters():
         each.requires_grad_(each.requires_grad and "embeddings" not in name)
     optimizer = torch.optim.AdamW(learning, lr=chosen.learning_rate, weight_decay=0.01)
-    ids, label_N = encoder.tokens(list(texts)), np.asarray(labels)
+    ids, label_N = _cut(encoder, texts), np.asarray(labels)
     batch = min(chosen.batch_texts, len(texts))
     steps = max(1, min(chosen.most_steps, round(chosen.passes * len(texts) / batch)))
     random = np.random.default_rng(seed)
+    precision = "bf16" if has_bf16(encoder.device) else "float32"
     encoder.train()
     for step in range(steps):
         for group in optimizer.param_groups:
             group["lr"] = chosen.learning_rate * get_rate_factor(step + 1, steps + 1, chosen.warmup)
         rows = draw_batch(label_N, batch, random)
-        loss = supervised_contrastive_loss(encoder([ids[row] for row in rows]), torch.as_tensor(label_N[rows]), chosen.temperature)
+        with autocast(precision, encoder.device):
+            vectors_BD = encoder([ids[row] for row in rows])
+        loss = supervised_contrastive_loss(vectors_BD.float(), torch.as_tensor(label_N[rows]), chosen.temperature)
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(learning, 1.0)
         optimizer.step()
     encoder.eval()
     return encoder
+
+
+def _cut(encoder: TrainableEncoder, texts: Sequence[str]) -> list[list[int]]:
+    """Return the tokens of texts, at most MAX_LENGTH of each; what a label depends on is rarely further behind."""
+    whole = encoder.text
+    encoder.text = replace(whole, max_length=min(whole.max_length, MAX_LENGTH))
+    ids = encoder.tokens(list(texts))
+    encoder.text = whole
+    return ids
 
 
 def draw_batch(label_N: np.ndarray, batch: int, random: np.random.Generator) -> np.ndarray:

@@ -108,11 +108,12 @@ def test_copies_of_a_text_are_in_one_fold_and_labels_are_spread() -> None:
     assert sizes.max() - sizes.min() <= 3
 
 
-def test_many_labels_with_one_or_two_examples_are_learnt() -> None:
+@pytest.mark.parametrize("classes", [1_200, pytest.param(5_000, marks=pytest.mark.slow)])
+def test_many_labels_with_one_example_are_learnt(classes: int) -> None:
     random = np.random.default_rng(0)
-    centres = random.standard_normal((1_200, 64)).astype(np.float32)
-    labels = [f"label {number}" for number in range(1_200)]
-    made = fit_classifier([f"text {number}" for number in range(1_200)], labels, vectors=centres)
+    centres = random.standard_normal((classes, 64)).astype(np.float32)
+    labels = [f"label {number}" for number in range(classes)]
+    made = fit_classifier([f"text {number}" for number in range(classes)], labels, vectors=centres)
     found = apply_classifier(made, ["?"] * 100, vectors=centres[:100] + 0.1 * random.standard_normal((100, 64)))
     assert np.mean([each.label == label for each, label in zip(found, labels[:100], strict=True)]) > 0.95
 
