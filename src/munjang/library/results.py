@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from munjang.library.citations import cite
 from munjang.library.store import Metadata, Store
 from munjang.wording import brief_repr
 
@@ -63,6 +64,11 @@ class Hit:
     def passage(self) -> str:
         """The stretch of the text that was found."""
         return self.text[self.start : self.stop]
+
+    @property
+    def citation(self) -> str | None:
+        """Where the passage stands, for people: "report.pdf, page 4, Winter › Roads"; None for a text that came from no file."""
+        return cite(self.metadata, self.start)
 
 
 @brief_repr
