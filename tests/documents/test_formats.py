@@ -28,9 +28,11 @@ def expect_text(*, rows: bool) -> str:
             parts.append(block)
         elif kind == "table":
             headers = block[0]
-            parts += [" · ".join(f"{name}: {cell}" for name, cell in zip(headers, row, strict=True)) for row in block[1:]] if rows else [
-                cell for row in block for cell in row
-            ]
+            parts += (
+                [" · ".join(f"{name}: {cell}" for name, cell in zip(headers, row, strict=True)) for row in block[1:]]
+                if rows
+                else [cell for row in block for cell in row]
+            )
         else:
             parts += block
     return "".join("".join(parts).split())
@@ -51,7 +53,7 @@ def test_every_character_of_the_report_is_read_in_its_order(suffix: str, reader:
     assert unicodedata.is_normalized("NFC", found)
     expected = expect_text(rows=suffix != "pdf")  # a PDF has lines where the others have a table
     assert in_order(expected, "".join(found.split())) >= 0.99
-    assert len("".join(found.split())) <= len(expected) * (1.15 if suffix == "eml" else 1.03)  # an e-mail has its head
+    assert len("".join(found.split())) <= len(expected) * (1.2 if suffix == "eml" else 1.03)  # an e-mail has its head
 
 
 @pytest.mark.parametrize("suffix", [each for each in REPORTS if each not in WITHOUT_HEADINGS])

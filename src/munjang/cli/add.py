@@ -69,8 +69,9 @@ def add(
 ) -> None:
     """Add documents to a library or update it.
 
-    Only new and changed texts are encoded, and unchanged files are not read again. PDF, Word, PowerPoint, Excel, OpenDocument, HTML, Markdown,
-    EPUB, RTF, e-mail and HWP files (extra documents) become one document per section, with page, slide or sheet and headings. Each batch is on disk before the next begins; the same command continues an interrupted add.
+    Only new and changed texts are encoded, and unchanged files are not read again. PDF, Word, PowerPoint, Excel, OpenDocument, HTML,
+    Markdown, EPUB, RTF, e-mail and HWP files (extra documents) become one document per section, with page, slide or sheet and headings.
+    Each batch is on disk before the next begins; the same command continues an interrupted add.
     """
     if (prune or watch) and not any(Path(name).is_dir() for name in files):
         raise UsageError(f"{'--watch' if watch else '--prune'} needs a folder, found {', '.join(map(quote, files[:3]))}")
@@ -250,9 +251,7 @@ def read_with_vectors(
     return _records(known, files, columns, bad, intake)
 
 
-def _records(
-    known: KnownVectors, files: Sequence[str], columns: Columns, bad: BadLines | None, intake: DocumentIntake
-) -> Iterator[Record]:
+def _records(known: KnownVectors, files: Sequence[str], columns: Columns, bad: BadLines | None, intake: DocumentIntake) -> Iterator[Record]:
     for name in files:
         if not is_output(name):
             yield from read_all([name], columns, bad=bad, intake=intake)

@@ -21,7 +21,8 @@ app = new_app()
 @app.command(epilog=examples("munjang text report.pdf", "munjang text *.hwp *.docx --json", "munjang text slides.pptx > slides.txt"))
 def text(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE…", help="pdf, docx, pptx, xlsx, odt, html, md, epub, rtf, eml, hwp, hwpx (extra documents).")
+        list[str],
+        typer.Argument(metavar="FILE…", help="pdf, docx, pptx, xlsx, odt, html, md, epub, rtf, eml, hwp, hwpx (extra documents)."),
     ],
     *,
     as_json: JsonOption = False,

@@ -1,7 +1,7 @@
 """A file → its blocks, parsed by a process of its own that can be ended at any moment.
 
-Whatever a file makes a parser do (hang, crash, eat memory, never stop writing), it happens there: this side reads lines of JSON from a pipe,
-with a limit on their length and on the time. The process serves many files, one after the other; a file that ends it costs that file alone,
+Whatever a file makes a parser do (hang, crash, eat memory, never stop writing), it happens there: this side reads lines of JSON from a
+pipe, with a limit on their length and on the time. The process serves many files, one after the other; a file that ends it costs that file alone,
 and the next one gets a new process. Where the system can, its memory is bounded, it writes no core file, and it dies with its parent.
 
 Lines to the process: a file's path and suffix. Lines from it: {"blocks": [[kind, text, level, place], …], "pages", "empty_pages"}, or
@@ -91,7 +91,9 @@ class DocumentReader:
         answer = self._ask({"path": str(path.absolute()), "suffix": path.suffix.lower()})
         blocks = tuple(Block(*each) for each in answer["blocks"])
         if not blocks and answer["pages"] and answer["pages"] == answer["empty_pages"]:
-            raise ScannedDocument(f"is a scan: {count(answer['pages'], 'page')} without text\n  recognise its text first, such as with ocrmypdf")
+            raise ScannedDocument(
+                f"is a scan: {count(answer['pages'], 'page')} without text\n  recognise its text first, such as with ocrmypdf"
+            )
         if not blocks:
             raise DocumentError("holds no text")
         return ParsedFile(blocks, format.place_kind, answer["pages"], answer["empty_pages"])

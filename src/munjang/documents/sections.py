@@ -68,24 +68,25 @@ def make_sections(parsed: ParsedFile, *, characters: int = SECTION_CHARACTERS) -
     """Return the sections of a file."""
     sections: list[Section] = []
     start = 0
-    for piece in _join_tiny(_cut(parsed.blocks, characters), parsed.place_kind, characters):
+    for piece in _join_tiny(_cut(parsed, characters), parsed.place_kind, characters):
         section = _make_section(piece, start, parsed.place_kind)
         sections.append(section)
         start = section.stop + len(SEPARATOR)
     return sections
 
 
-def _cut(blocks: Iterable[Block], characters: int) -> Iterator[_Piece]:
+def _cut(parsed: ParsedFile, characters: int) -> Iterator[_Piece]:
     """Yield pieces of blocks under one heading that fit a passage."""
     path: list[tuple[int, str]] = []
     piece: _Piece | None = None
-    for block in blocks:
+    for block in parsed.blocks:
         if block.kind == "heading":
             path = [*((level, text) for level, text in path if level < block.level), (block.level, block.text)]
             is_full = True
         else:
             is_full = piece is not None and piece.characters + len(block.text) > characters and piece.blocks[-1].kind != "heading"
-        if piece is not None and (is_full or _parts(piece.blocks[-1], block)):
+        is_elsewhere = piece is not None and parsed.place_kind != "page" and piece.place != block.place  # paragraphs go on over pages
+        if piece is not None and (is_full or is_elsewhere):
             yield piece
             piece = None
         if piece is None:
@@ -93,11 +94,6 @@ def _cut(blocks: Iterable[Block], characters: int) -> Iterator[_Piece]:
         piece.blocks.append(block)
     if piece is not None:
         yield piece
-
-
-def _parts(before: Block, block: Block) -> bool:
-    """Say whether two blocks lie on different slides or sheets; pages part nothing, since paragraphs go on over them."""
-    return isinstance(block.place, str) and before.place != block.place
 
 
 def _join_tiny(pieces: Iterable[_Piece], place_kind: PlaceKind, characters: int) -> Iterator[_Piece]:
