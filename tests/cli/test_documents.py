@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -12,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cli.doc_pages import run_lines, write_shown_files
 from tests.documents.conftest import FIXTURES, need_parsers
 
 from munjang.cli.add import wait_for_change
@@ -96,7 +99,7 @@ def test_a_broken_file_alone_is_an_error_and_leaves_no_library(munjang: Callable
 def test_text_prints_sections_and_names_broken_files(munjang: Callable, tmp_path: Path) -> None:
     need_parsers()
     done = munjang("text", FIXTURES / "slides.pptx", "--json")
-    assert [line["slide"] for line in map(__import__("json").loads, done.out.splitlines())] == [1, 2]
+    assert [line["slide"] for line in map(json.loads, done.out.splitlines())] == [1, 2]
     (tmp_path / "broken.hwp").write_bytes(b"x")
     done = munjang("text", tmp_path / "broken.hwp", FIXTURES / "report.hwp")
     assert done.code == 3
@@ -158,3 +161,14 @@ def test_an_add_that_is_killed_leaves_a_whole_library_and_is_continued(munjang: 
     with Library.open(library, create=False) as opened:
         assert opened.check() == []
         assert opened.info().documents == 150 * 8
+
+
+@pytest.mark.usefixtures("tiny_default")
+def test_every_line_and_block_of_the_page_works(munjang: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need_parsers()
+    page = Path(__file__).parents[2] / "docs/documents.md"
+    monkeypatch.chdir(tmp_path)
+    write_shown_files(page, tmp_path)
+    assert run_lines(page, munjang) == 5
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL):
+        exec(block, {})

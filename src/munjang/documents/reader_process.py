@@ -1,8 +1,9 @@
 """A file → its blocks, parsed by a process of its own that can be ended at any moment.
 
 Whatever a file makes a parser do (hang, crash, eat memory, never stop writing), it happens there: this side reads lines of JSON from a
-pipe, with a limit on their length and on the time. The process serves many files, one after the other; a file that ends it costs that file alone,
-and the next one gets a new process. Where the system can, its memory is bounded, it writes no core file, and it dies with its parent.
+pipe, with a limit on their length and on the time. The process serves many files, one after the other; a file that ends it costs that
+file alone, and the next one gets a new process. Where the system can, its memory is bounded, it writes no file, and it dies with its
+parent.
 
 Lines to the process: a file's path and suffix. Lines from it: {"blocks": [[kind, text, level, place], …], "pages", "empty_pages"}, or
 {"problem"}.
