@@ -20,6 +20,7 @@ from tests.documents.conftest import FIXTURES, need_parsers
 from munjang.cli.add import wait_for_change
 from munjang.cli.document_files import list_folder
 from munjang.library.library import Library
+from munjang.models import registry
 
 
 @pytest.fixture
@@ -163,9 +164,13 @@ def test_an_add_that_is_killed_leaves_a_whole_library_and_is_continued(munjang: 
         assert opened.info().documents == 150 * 8
 
 
-@pytest.mark.usefixtures("tiny_default")
-def test_every_line_and_block_of_the_page_works(munjang: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_line_and_block_of_the_page_works(
+    munjang: Callable, tmp_path: Path, tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     need_parsers()
+    tiny = registry.Found("tiny", tiny_bert_folder, "package")
+    monkeypatch.setattr(registry, "_find_default", lambda: tiny)
+    monkeypatch.setattr(registry, "_find_in_package", lambda name: tiny if name == tiny.name else None)
     page = Path(__file__).parents[2] / "docs/documents.md"
     monkeypatch.chdir(tmp_path)
     write_shown_files(page, tmp_path)

@@ -21,6 +21,7 @@ from munjang.cli.library_files import LibraryArgument, open_with_model, own_mode
 from munjang.cli.options import Chosen, Columns, JsonOption, ModelChoice, Takes, examples, new_app
 from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts
+from munjang.cli.text_analysis import DictionaryOption
 from munjang.documents.reader_process import DocumentReader
 from munjang.errors import InputError, MissingExtra, UsageError, quote
 from munjang.library.indexing import AddReport
@@ -28,6 +29,7 @@ from munjang.library.library import Library
 from munjang.library.store import Settings
 from munjang.models.prompted_encoder import PromptedEncoder
 from munjang.models.registry import resolve
+from munjang.text.dictionary import read_dictionary
 from munjang.text.records import BadLines, Record
 from munjang.types import SkippedTokens, Vectors
 
@@ -61,6 +63,7 @@ def add(
     columns: Columns,
     options: Annotated[Chosen, Takes(Library.open)],
     late: Annotated[bool, typer.Option("--late", help="Short for --token-vectors 1bit.")] = False,
+    dictionary: DictionaryOption = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count broken lines and go on.")] = False,
     prune: Annotated[bool, typer.Option("--prune", help="Remove documents whose files are no longer in the folders given.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Keep the library in step with the folders given, until interrupted.")] = False,
@@ -87,6 +90,8 @@ def add(
             **(options | ({"token_vectors": options["token_vectors"] or "1bit"} if late else {})),
         ) as opened,
     ):
+        if dictionary is not None:
+            opened.use_dictionary(read_dictionary(dictionary))
         while True:
             before = snapshot(files) if watch else {}
             try:

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from munjang.library.citations import cite
 from munjang.library.store import Metadata, Store
+from munjang.library.words import read_analysis, without_dictionary
 from munjang.wording import brief_repr
 
 ScoredBy: TypeAlias = Literal["meaning", "words", "meaning and words", "late", "cross-encoder"]
@@ -91,6 +92,8 @@ class Info:
     pooling: str | None
     token_vectors: str | None
     """How token vectors are stored; None where there are none, or not yet for every passage."""
+    dictionary: int = 0
+    """Entries of the user's dictionary that words are made with."""
 
 
 def info_of(store: Store) -> Info:
@@ -106,11 +109,12 @@ def info_of(store: Store) -> Info:
             model=settings.model,
             fingerprint=settings.fingerprint,
             dimension=settings.dimension,
-            analyser=settings.analyser,
+            analyser=without_dictionary(settings.analyser),
             passage_characters=settings.passage_characters,
             passage_overlap=settings.passage_overlap,
             generation=store.generation(),
             compute=settings.compute,
             pooling=settings.pooling,
+            dictionary=len(read_analysis(settings.analyser).dictionary),
             token_vectors=stored.codebook.format if stored is not None and has_tokens else None,
         )
