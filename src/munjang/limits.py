@@ -60,6 +60,29 @@ LIMITS = Limits()
 
 
 @dataclass(frozen=True)
+class DocumentLimits:
+    """Bounds on the process that parses documents (PDF, Office, HWP …), for each file."""
+
+    seconds: float = 60.0
+    """From the question to the answer."""
+
+    memory_bytes: int = 2 * 2**30
+    """Memory of the process, where the system can bound it."""
+
+    file_bytes: int = 512 * 2**20
+    """The file itself."""
+
+    text_characters: int = 32 * 2**20
+    """The text that is read from it."""
+
+    answer_bytes: int = 256 * 2**20
+    """What the process may write for it, places included."""
+
+
+DOCUMENT_LIMITS = DocumentLimits()
+
+
+@dataclass(frozen=True)
 class ServeLimits:
     """Bounds on what the server takes, holds and waits for."""
 

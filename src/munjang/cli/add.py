@@ -1,4 +1,4 @@
-"""`munjang add`: files of texts, and folders that `munjang bulk` wrote → documents in a library.
+"""`munjang add`: files of texts, documents, folders of both, and folders that `munjang bulk` wrote → documents in a library.
 
 A library asks its encoder for vectors. `KnownVectors` answers from a folder of `munjang bulk` where it can: a text that is one passage has
 its vector there; a longer text is split by the library and its passages are encoded.
@@ -6,8 +6,9 @@ its vector there; a longer text is split by the library and its passages are enc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,17 +16,25 @@ import numpy as np
 import typer
 
 from munjang.bulk.output import BulkOutput, is_output, open_output
+from munjang.cli.document_files import DocumentIntake, FileCounts, list_folder, snapshot
 from munjang.cli.library_files import LibraryArgument, open_with_model, own_model, read_all
 from munjang.cli.options import Chosen, Columns, JsonOption, ModelChoice, Takes, examples, new_app
 from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts
-from munjang.errors import MissingExtra, UsageError, quote
+from munjang.cli.text_analysis import DictionaryOption
+from munjang.documents.reader_process import DocumentReader
+from munjang.errors import InputError, MissingExtra, UsageError, quote
+from munjang.library.indexing import AddReport
 from munjang.library.library import Library
 from munjang.library.store import Settings
 from munjang.models.prompted_encoder import PromptedEncoder
 from munjang.models.registry import resolve
+from munjang.text.dictionary import read_dictionary
 from munjang.text.records import BadLines, Record
 from munjang.types import SkippedTokens, Vectors
+
+WATCH_SECONDS = 2.0
+"""Between two looks at the files."""
 
 app = new_app()
 
@@ -34,7 +43,8 @@ app = new_app()
     epilog=examples(
         "munjang add news.db news.csv",
         "munjang add news.db 2024.jsonl 2025.jsonl --text-column body --id-column url",
-        "munjang add notes.db notes/",
+        "munjang add notes.db notes/  (PDF, Word, HWP and more, mixed with texts and tables)",
+        "munjang add notes.db notes/ --watch",
         "munjang add papers.db papers.jsonl --late",
         "munjang add news.db vectors/  (a folder of munjang bulk: nothing is encoded again)",
         "cat lines.txt | munjang add lines.db -",
@@ -44,60 +54,129 @@ def add(
     library: LibraryArgument,
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE…", help='txt (one text per line), csv, tsv, jsonl, json, parquet; a folder; "-" is standard input.'),
+        typer.Argument(
+            metavar="FILE…",
+            help='txt (one text per line), csv, tsv, jsonl, json, parquet; a document such as pdf or hwp; a folder; "-" is standard input.',
+        ),
     ],
     *,
     columns: Columns,
     options: Annotated[Chosen, Takes(Library.open)],
     late: Annotated[bool, typer.Option("--late", help="Short for --token-vectors 1bit.")] = False,
+    dictionary: DictionaryOption = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count broken lines and go on.")] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="Remove documents whose files are no longer in the folders given.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Keep the library in step with the folders given, until interrupted.")] = False,
     chosen_model: ModelChoice,
     as_json: JsonOption = False,
 ) -> None:
     """Add documents to a library or update it.
 
-    Only new and changed texts are encoded. Each batch is on disk before the next begins; the same command continues an interrupted add.
+    Only new and changed texts are encoded, and unchanged files are not read again. PDF, Word, PowerPoint, Excel, OpenDocument, HTML,
+    Markdown, EPUB, RTF, e-mail and HWP files (extra documents) become one document per section, with page, slide or sheet and headings.
+    Each batch is on disk before the next begins; the same command continues an interrupted add.
     """
+    if (prune or watch) and not any(Path(name).is_dir() for name in files):
+        raise UsageError(f"{'--watch' if watch else '--prune'} needs a folder, found {', '.join(map(quote, files[:3]))}")
+    bulk_model, made = find_bulk_model(files)
+    with (
+        DocumentReader() as reader,
+        open_with_model(
+            library,
+            chosen_model.model or bulk_model,
+            compute=chosen_model.compute,
+            create=True,
+            new=made,
+            **(options | ({"token_vectors": options["token_vectors"] or "1bit"} if late else {})),
+        ) as opened,
+    ):
+        if dictionary is not None:
+            opened.use_dictionary(read_dictionary(dictionary))
+        while True:
+            before = snapshot(files) if watch else {}
+            try:
+                _show(_add_once(opened, reader, files, columns, skip_bad=skip_bad, prune=prune or watch), as_json=as_json)
+            except BaseException as error:
+                if watch and isinstance(error, InputError):  # a file may be broken for a while
+                    note(str(error))
+                else:
+                    opened.discard_new()  # a first add that stores nothing leaves no library behind
+                    raise
+            if not watch:
+                break
+            wait_for_change(files, before)
+
+
+@dataclass(frozen=True)
+class AddOutcome:
+    """What one pass over the files did."""
+
+    report: AddReport
+    files: FileCounts
+    bad: BadLines | None
+    documents: int
+
+
+def _add_once(
+    opened: Library, reader: DocumentReader, files: Sequence[str], columns: Columns, *, skip_bad: bool, prune: bool
+) -> AddOutcome:
     from munjang.models.progress import progress_bar
 
     bad = BadLines() if skip_bad else None
-    bulk_model, made = find_bulk_model(files)
-    with open_with_model(
-        library,
-        chosen_model.model or bulk_model,
-        compute=chosen_model.compute,
-        create=True,
-        new=made,
-        **(options | ({"token_vectors": options["token_vectors"] or "1bit"} if late else {})),
-    ) as opened:
-        try:
-            with progress_bar("add", None, shown=True) as advance:
-                report = opened.add(read_with_vectors(opened, files, columns, bad=bad), progress=advance, bad=bad)
-            if not report.records:
-                raise no_text(files, bad)
-        except BaseException:
-            opened.discard_new()  # a first add that stores nothing leaves no library behind
-            raise
-        _prepare(opened)
-        total = opened.info().documents
+    intake = DocumentIntake(opened, reader)
+    with progress_bar("add", None, shown=True) as advance:
+        report = opened.add(read_with_vectors(opened, files, columns, bad=bad, intake=intake), progress=advance, bad=bad)
+    intake.drop_stale()
+    if prune:
+        for folder in (Path(name) for name in files if Path(name).is_dir()):
+            intake.prune(folder, {name for _, name in list_folder(folder)})
+    if not report.records and not intake.counts.unchanged and not intake.counts.removed:
+        raise InputError(intake.counts.first) if intake.counts.first else no_text(files, bad)
+    _prepare(opened)
+    return AddOutcome(report, intake.counts, bad, opened.info().documents)
+
+
+def wait_for_change(files: Sequence[str], before: Mapping[str, object], *, wait: Callable[[float], None] = time.sleep) -> None:
+    """Return when the files named, or those below folders named, are not what they were, and have been still for one look."""
+    while (now := snapshot(files)) == before:
+        wait(WATCH_SECONDS)
+    while True:  # whoever writes a large file is not done yet
+        wait(WATCH_SECONDS)
+        later = snapshot(files)
+        if later == now:
+            return
+        now = later
+
+
+def _show(outcome: AddOutcome, *, as_json: bool) -> None:
+    report, files, bad = outcome.report, outcome.files, outcome.bad
     for message in bad.first if bad else ():
         note(f"skipped {message}")
     skipped = bad.count if bad else 0
     if as_json:
-        emit({**asdict(report), "seconds": round(report.seconds, 3), "documents": total, "skipped": skipped})
+        counts = {name: getattr(files, name) for name in ("read", "unchanged", "broken", "scanned", "removed")}
+        found = {"files": counts} if files.seen or files.removed else {}
+        emit({**asdict(report), "seconds": round(report.seconds, 3), "documents": outcome.documents, "skipped": skipped, **found})
         return
     print_facts(
         [
+            *([("files", _say_files(files))] if files.seen or files.removed else []),
             ("added", f"{report.added:,}"),
             ("changed", f"{report.changed:,}"),
             ("other metadata", f"{report.relabelled:,}"),
             ("unchanged", f"{report.unchanged:,}"),
             *([("same id twice", f"{report.replaced:,} (the last one counts)")] if report.replaced else []),
             ("skipped", f"{skipped:,}"),
-            ("documents now", f"{total:,}"),
+            ("documents now", f"{outcome.documents:,}"),
             ("seconds", f"{report.seconds:.2f} ({report.records / max(report.seconds, 1e-9):,.0f} records/s)"),
         ]
     )
+
+
+def _say_files(files: FileCounts) -> str:
+    said = f"{files.read:,} read, {files.unchanged:,} unchanged, {files.broken:,} not read"
+    scans = f" ({files.scanned:,} scans)" if files.scanned else ""
+    return f"{said}{scans}" + (f", {files.removed:,} removed" if files.removed else "")
 
 
 def _prepare(library: Library) -> None:
@@ -162,23 +241,25 @@ class KnownVectors:
         return self.model.token_places(text, skip=skip)
 
 
-def read_with_vectors(library: Library, files: Sequence[str], columns: Columns, *, bad: BadLines | None) -> Iterator[Record]:
+def read_with_vectors(
+    library: Library, files: Sequence[str], columns: Columns, *, bad: BadLines | None, intake: DocumentIntake
+) -> Iterator[Record]:
     """Return the records of files and folders; the library's encoder gets to know the vectors of folders that `munjang bulk` wrote."""
     folders = [name for name in files if is_output(name)]
     if not folders:
-        return read_all(files, columns, bad=bad)
+        return read_all(files, columns, bad=bad, intake=intake)
     assert isinstance(library.encoder, PromptedEncoder)  # what open_with_model gives it
     known = KnownVectors(library.encoder)
     for folder in folders:
         _refuse_other(known, open_output(folder), folder)
     library.encoder = known
-    return _records(known, files, columns, bad)
+    return _records(known, files, columns, bad, intake)
 
 
-def _records(known: KnownVectors, files: Sequence[str], columns: Columns, bad: BadLines | None) -> Iterator[Record]:
+def _records(known: KnownVectors, files: Sequence[str], columns: Columns, bad: BadLines | None, intake: DocumentIntake) -> Iterator[Record]:
     for name in files:
         if not is_output(name):
-            yield from read_all([name], columns, bad=bad)
+            yield from read_all([name], columns, bad=bad, intake=intake)
             continue
         for block in open_output(name).blocks():
             if block.texts:

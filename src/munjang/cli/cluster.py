@@ -15,13 +15,13 @@ from munjang.cli.options import (
     ModelChoice,
     OutputOption,
     Takes,
-    TextAnalysis,
     TextsArgument,
     examples,
     new_app,
 )
 from munjang.cli.row_files import TextRow, beside, check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
+from munjang.cli.text_analysis import TextAnalysis
 from munjang.options import options_for
 from munjang.wording import count
 

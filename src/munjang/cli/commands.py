@@ -23,6 +23,7 @@ GROUPS = {
     "Prepare": (
         CommandEntry("encode", "munjang.cli.encode", "Encode a file of texts as vectors."),
         CommandEntry("add", "munjang.cli.add", "Add documents to a library or update it."),
+        CommandEntry("text", "munjang.cli.text", "Print the text of documents: PDF, Office, HTML, HWP and more."),
         CommandEntry("remove", "munjang.cli.remove", "Remove documents from a library by id."),
         CommandEntry("reencode", "munjang.cli.reencode", "Re-encode every document of a library."),
         CommandEntry("index", "munjang.cli.index", "Build what searches of a library use."),

@@ -9,18 +9,21 @@ import typer
 from munjang.cli.library_files import LibraryArgument, PatienceOption, open_with_model
 from munjang.cli.options import JsonOption, LibraryComputeOption, ModelOption, examples, new_app
 from munjang.cli.show import emit, print_facts
+from munjang.cli.text_analysis import DictionaryOption
 from munjang.file_lock import PATIENCE
+from munjang.wording import count
 
 app = new_app()
 
 
-@app.command(epilog=examples("munjang index news.db", "munjang index news.db --late"))
+@app.command(epilog=examples("munjang index news.db", "munjang index news.db --late", "munjang index news.db --dictionary words.tsv"))
 def index(
     library: LibraryArgument,
     *,
     late: Annotated[
         bool, typer.Option("--late", help="Make a vector of one bit a dimension for every token, by which searches are re-ranked.")
     ] = False,
+    dictionary: DictionaryOption = None,
     model: ModelOption = None,
     compute: LibraryComputeOption = None,
     patience: PatienceOption = PATIENCE,
@@ -30,10 +33,11 @@ def index(
 
     Without options: the search index, which the first search would build otherwise.
     With --late, every passage is read again; the same command continues where an interruption stopped it. Searches use the new vectors
-    when all are there.
+    when all are there. With --dictionary, words are made anew and vectors stay; an empty file takes the old dictionary away.
     """
     from munjang.library.library import Library
     from munjang.models.progress import progress_bar
+    from munjang.text.dictionary import read_dictionary
 
     passages = 0
     if late:
@@ -42,10 +46,16 @@ def index(
             with progress_bar("index", None, shown=True) as advance:
                 passages = opened.add_token_vectors("1bit" if kept is None else kept.codebook.format, progress=advance)
     with Library.open(library, create=False, patience=patience) as opened:
+        if dictionary is not None:
+            opened.use_dictionary(read_dictionary(dictionary))
         answered = opened.prepare()
         info = opened.info()
     if as_json:
-        emit({"passages": passages, "token_vectors": info.token_vectors, "search": answered})
+        emit({"passages": passages, "token_vectors": info.token_vectors, "dictionary": info.dictionary, "search": answered})
         return
-    facts = [("search", answered), ("token vectors", info.token_vectors or "none")]
+    facts = [
+        ("search", answered),
+        ("token vectors", info.token_vectors or "none"),
+        ("dictionary", count(info.dictionary, "entry", "entries")),
+    ]
     print_facts([*facts, *([("passages read", f"{passages:,}")] if late else [])])

@@ -17,7 +17,6 @@ from munjang.cli.options import (
     ModelChoice,
     OutputOption,
     Takes,
-    TextAnalysis,
     TextsArgument,
     examples,
     new_app,
@@ -25,6 +24,7 @@ from munjang.cli.options import (
 )
 from munjang.cli.row_files import TextRow, check_rows_output, write_rows
 from munjang.cli.show import console, emit, one_line, print_facts, print_table
+from munjang.cli.text_analysis import TextAnalysis
 from munjang.errors import UsageError
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from munjang.file_lock import PatienceOption as PatienceOption
 from munjang.types import DEFAULT_COMPUTE, Compute, Pooling
 
 if TYPE_CHECKING:
+    from munjang.cli.document_files import DocumentIntake
     from munjang.library.library import Library
     from munjang.library.store import Settings
     from munjang.models.sentence_encoder import SentenceEncoder
@@ -102,25 +103,34 @@ def load_for(path: str, settings: Settings | None, model: str | None, compute: C
     return load_model(name, compute=compute or _pick_known(settings.compute, COMPUTES), pooling=pooling, made=settings.fingerprint)
 
 
-def read_all(files: Sequence[str], columns: Columns, *, bad: BadLines | None) -> Iterator[Record]:
-    """Yield the records of files and folders, one after the other."""
+def read_all(files: Sequence[str], columns: Columns, *, bad: BadLines | None, intake: DocumentIntake) -> Iterator[Record]:
+    """Yield the records of files and folders, one after the other; `intake` reads those that are documents."""
+    from munjang.cli.document_files import takes_document
+
     for name in files:
-        if name != "-" and Path(name).is_dir():
-            yield from _folder(Path(name), columns, bad)
-            continue
-        yield from columns.read(name, bad=bad)
+        path = Path(name)
+        if name != "-" and path.is_dir():
+            yield from _folder(path, columns, bad, intake)
+        elif name != "-" and columns.format is None and path.is_file() and takes_document(path):
+            yield from intake.records(path, path.name)
+        else:
+            yield from columns.read(name, bad=bad)
 
 
-def _folder(folder: Path, columns: Columns, bad: BadLines | None) -> Iterator[Record]:
+def _folder(folder: Path, columns: Columns, bad: BadLines | None, intake: DocumentIntake) -> Iterator[Record]:
+    from munjang.cli.document_files import folder_key, list_folder, takes_document
     from munjang.text.readers import find_format
     from munjang.text.records import Record
 
-    found = 0
-    for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")):
-        name = path.relative_to(folder).as_posix()
+    found, key = 0, folder_key(folder)
+    for path, name in list_folder(folder):
+        if takes_document(path):
+            found += 1
+            yield from intake.records(path, name, key)
+            continue
         if path.suffix.lower() in WHOLE_FILES:
             found += 1
-            yield Record(name, _text_of(path, columns.encoding), {"file": name}, str(path))
+            yield Record(name, _text_of(path, columns.encoding), {"file": name, "folder": key}, str(path))
             continue
         try:
             find_format(path)
@@ -129,7 +139,7 @@ def _folder(folder: Path, columns: Columns, bad: BadLines | None) -> Iterator[Re
         found += 1
         yield from replace(columns, format=None).read(path, bad=bad)
     if not found:
-        raise InputError(f"{folder}: holds no file that can be added, expected txt, md, csv, tsv, jsonl, json or parquet")
+        raise InputError(f"{folder}: holds no file that can be added, expected txt, csv, tsv, jsonl, json, parquet or documents")
 
 
 def _text_of(path: Path, encoding: str) -> str:

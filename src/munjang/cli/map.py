@@ -18,7 +18,6 @@ from munjang.cli.options import (
     LanguageOption,
     ModelChoice,
     Takes,
-    TextAnalysis,
     TextsArgument,
     examples,
     new_app,
@@ -26,6 +25,7 @@ from munjang.cli.options import (
 )
 from munjang.cli.row_files import TextRow
 from munjang.cli.show import emit, print_facts
+from munjang.cli.text_analysis import TextAnalysis
 from munjang.errors import InputError, UsageError, quote
 
 if TYPE_CHECKING:

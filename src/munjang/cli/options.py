@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -31,7 +31,6 @@ from munjang.wording import Language
 if TYPE_CHECKING:
     from munjang.models.prompted_encoder import PromptedEncoder
     from munjang.text.records import BadLines, Record
-    from munjang.text.tagging import Tagger
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -137,23 +136,6 @@ class ModelChoice:
 
     model: ModelOption = None
     compute: LibraryComputeOption = None
-
-
-@dataclass(frozen=True)
-class TextAnalysis:
-    """Who finds the nouns of texts."""
-
-    analyser: Annotated[
-        Literal["kiwi", "plain"] | None,
-        typer.Option("--analyser", help="What finds Korean nouns: kiwi or plain rules. Default: kiwi if installed."),
-    ] = None
-    user_word: Annotated[list[str] | None, typer.Option("--user-word", help="A noun that Kiwi must keep whole; may be repeated.")] = None
-
-    def tagger(self) -> Tagger:
-        """Return what finds nouns."""
-        from munjang.text.tagging import choose_tagger
-
-        return choose_tagger(self.analyser, user_words=self.user_word or ())
 
 
 def report_language(chosen: Language | None, *, environment: Mapping[str, str] = os.environ) -> Language:

@@ -127,6 +127,8 @@ def _row(hit: Hit, query: str | None, library: Library, *, has_scorer: bool) -> 
     row: dict[str, Any] = {"id": hit.id, "score": round(hit.score, 6), "text": hit.text, "metadata": hit.metadata}
     if hit.stop - hit.start < len(hit.text):
         row |= {"passage": hit.passage, "start": hit.start, "stop": hit.stop}
+    if hit.citation is not None:
+        row["citation"] = hit.citation
     if has_scorer:
         row |= {"reranked": hit.reranked, "scored_by": hit.scored_by}
     if hit.explanation is not None:
@@ -164,6 +166,8 @@ def _show(title: str | None, hits: Sequence[Hit], rows: Sequence[dict[str, Any]]
 
 
 def _place(hit: Hit) -> str:
+    if hit.citation is not None:
+        return hit.citation
     return "whole" if hit.stop - hit.start == len(hit.text) else f"{hit.start:,}–{hit.stop:,} of {len(hit.text):,}"
 
 

@@ -198,6 +198,18 @@ def make_entries(
     return entries
 
 
+def remake_words(blocks: Iterable[list[Entry]], settings: Settings, *, progress: Progress | None = None) -> Iterator[Entry]:
+    """Yield the same entries with words made as the settings say; vectors and token codes stay."""
+    for block in blocks:
+        for entry in block:
+            text = entry.document.text
+            words = (tuple(passage_words(text[each.start : each.stop], settings.analyser)) for each in entry.passages)
+            passages = tuple(Passage(each.start, each.stop, found) for each, found in zip(entry.passages, words, strict=True))
+            yield replace(entry, passages=passages)
+        if progress is not None:
+            progress(len(block))
+
+
 def _encoded(encoder: Encoder, texts: list[str], settings: Settings, book: StoredCodebook | None) -> tuple[Vectors, list[bytes] | None]:
     vectors, codes = (encoder.encode(texts), None) if book is None else encode_passages(encoder, texts, book)
     vectors_PD = np.asarray(vectors, dtype=np.float32)

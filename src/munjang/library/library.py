@@ -21,7 +21,16 @@ from munjang.errors import UsageError, quote
 from munjang.file_lock import PATIENCE, PatienceOption
 from munjang.library.feedback import liked_vector
 from munjang.library.index_config import Tuning
-from munjang.library.indexing import AddReport, Progress, add_batch, add_groups, add_missing_codes, make_entries, split_batches
+from munjang.library.indexing import (
+    AddReport,
+    Progress,
+    add_batch,
+    add_groups,
+    add_missing_codes,
+    make_entries,
+    remake_words,
+    split_batches,
+)
 from munjang.library.late import check_format, encode_questions, find_codebook, make_codebook
 from munjang.library.matrix import unit
 from munjang.library.open_store import check_model, choose_views, model_name, open_store, settings_for
@@ -33,9 +42,10 @@ from munjang.library.store import Document, Entry, Store
 from munjang.library.turns import Value, check_patience, read_again, write_in_turn
 from munjang.library.vector_search import VectorSearch
 from munjang.library.where import Condition, parse_where
-from munjang.library.words import question_words, with_stems
+from munjang.library.words import question_words, restore_spaces, with_dictionary, with_stems
 from munjang.options import Option, check_options
 from munjang.other_names import SEARCH, explain_other_names
+from munjang.text.dictionary import Dictionary
 from munjang.text.korean import Analyser
 from munjang.text.records import BadLines
 from munjang.text.unicode import clean
@@ -300,6 +310,21 @@ class Library:
             self.store.put(entries(), settings=settings, codebook=book)
         self.encoder, self.query_encoder = encoder, query_encoder
 
+    def use_dictionary(self, dictionary: Dictionary, *, progress: Progress | None = None, patience: float | None = None) -> bool:
+        """Make the library's words anew with a dictionary, atomically, and keep it; vectors stay. Say whether anything changed.
+
+        An empty dictionary takes the old one away.
+        """
+        settings = self.store.settings()
+        settings = replace(settings, analyser=with_dictionary(settings.analyser, dictionary))
+        if settings == self.store.settings():
+            return False
+        self.store.verify(whole=True)
+        with self.store.writer("dictionary", patience=self._patience(patience)):
+            book, blocks = self.store.codebook(), self.store.entries(block=self._tuning.batch_documents, tokens=True)
+            self.store.put(remake_words(blocks, settings, progress=progress), settings=settings, codebook=book)
+        return True
+
     def keep_token_vectors(self, format: TokenFormat = "1bit") -> None:
         """Keep token vectors from the first `add` on; a library that keeps others, or has documents without any, is refused."""
         check_token_format(format)
@@ -394,6 +419,8 @@ class Library:
 
     def _queries(self, texts: Sequence[str], request: Request) -> list[Query]:
         reader = self._needed(self.query_encoder)
+        way = read_again(self.store.settings).analyser
+        texts = [restore_spaces(text, way) for text in texts]
         tokens: Sequence[Vectors | None] = [None] * len(texts)
         if request.late:
             vectors, tokens = encode_questions(reader, texts)
@@ -402,7 +429,6 @@ class Library:
         vectors_ND = unit(np.asarray(vectors, dtype=np.float32))
         words: list[tuple[str, ...]] = [()] * len(texts)
         if request.hybrid is not None or request.explain:
-            way = read_again(self.store.settings).analyser
             words = [question_words(text[:QUERY_CHARACTERS], way) for text in texts]
         return [Query(*each) for each in zip(vectors_ND, words, texts, tokens, strict=True)]
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from munjang.library.citations import cite
 from munjang.library.store import Metadata, Store
+from munjang.library.words import read_analysis, without_dictionary
 from munjang.wording import brief_repr
 
 ScoredBy: TypeAlias = Literal["meaning", "words", "meaning and words", "late", "cross-encoder"]
@@ -64,6 +66,11 @@ class Hit:
         """The stretch of the text that was found."""
         return self.text[self.start : self.stop]
 
+    @property
+    def citation(self) -> str | None:
+        """Where the passage stands, for people: "report.pdf, page 4, Winter › Roads"; None for a text that came from no file."""
+        return cite(self.metadata, self.start)
+
 
 @brief_repr
 @dataclass(frozen=True)
@@ -85,6 +92,8 @@ class Info:
     pooling: str | None
     token_vectors: str | None
     """How token vectors are stored; None where there are none, or not yet for every passage."""
+    dictionary: int = 0
+    """Entries of the user's dictionary that words are made with."""
 
 
 def info_of(store: Store) -> Info:
@@ -100,11 +109,12 @@ def info_of(store: Store) -> Info:
             model=settings.model,
             fingerprint=settings.fingerprint,
             dimension=settings.dimension,
-            analyser=settings.analyser,
+            analyser=without_dictionary(settings.analyser),
             passage_characters=settings.passage_characters,
             passage_overlap=settings.passage_overlap,
             generation=store.generation(),
             compute=settings.compute,
             pooling=settings.pooling,
+            dictionary=len(read_analysis(settings.analyser).dictionary),
             token_vectors=stored.codebook.format if stored is not None and has_tokens else None,
         )

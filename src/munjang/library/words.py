@@ -1,20 +1,46 @@
 """Texts → the words by which a library finds them; questions → the words that are asked for.
 
-A library says in its settings how its words were made, and is asked in the same way: by whom Korean was split, and whether English words
-stand there as their stems, which they do in every library that was made since there are stems. `munjang reencode` gives stems to an older
-one.
+A library says in its settings how its words were made, and is asked in the same way: by whom Korean was split, whether English words
+stand there as their stems, which they do in every library that was made since there are stems (`munjang reencode` gives stems to an older
+one), and with which dictionary of the user's, whose whole text is part of that setting. A dictionary's words stay whole and are found by
+their 초성 too, variants are spelled as usual, and a question asks for synonyms as well.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import get_args
 
-from munjang.text.korean import Analyser, morphemes, tagged_morphemes
+from munjang.errors import InputError
+from munjang.text.dictionary import Dictionary, parse_dictionary
+from munjang.text.korean import Analyser, morphemes, space_with_kiwi, tagged_morphemes
 from munjang.text.stopwords import FUNCTION_WORDS, LIGHT_WORDS, stem
 
-_STEMS = "+stems"
+_STEMS, _DICTIONARY = "+stems", "+dictionary\n"
 _CAPITALS = re.compile(r"\b[A-Z]{2,}\b")
+_HANGUL = re.compile("[가-힣]")
+UNSPACED = 10
+"""Hangul syllables from which a question without a single space was written without them; names have fewer."""
+_INITIALS = re.compile(r"(?<![ㄱ-ㅎㅏ-ㅣ])[ㄱ-ㅎ]{2,20}(?![ㄱ-ㅎㅏ-ㅣ])")
+
+
+@dataclass(frozen=True)
+class WordAnalysis:
+    """How the words of a library are made."""
+
+    analyser: Analyser
+    stems: bool
+    dictionary: Dictionary
+
+
+@lru_cache(maxsize=16)
+def read_analysis(way: str) -> WordAnalysis:
+    """Return what a library's setting says; an unknown analyser is read as pairs of characters."""
+    base, _, entries = way.partition(_DICTIONARY)
+    analyser: Analyser = "kiwi" if base.removesuffix(_STEMS) == "kiwi" else "bigrams"
+    return WordAnalysis(analyser, base.endswith(_STEMS), parse_dictionary(entries))
 
 
 def with_stems(analyser: str) -> str:
@@ -23,17 +49,29 @@ def with_stems(analyser: str) -> str:
     >>> with_stems("kiwi"), with_stems("kiwi+stems")
     ('kiwi+stems', 'kiwi+stems')
     """
-    return analyser.removesuffix(_STEMS) + _STEMS
+    base, mark, entries = analyser.partition(_DICTIONARY)
+    return base.removesuffix(_STEMS) + _STEMS + mark + entries
+
+
+def with_dictionary(way: str, dictionary: Dictionary) -> str:
+    """Return the same way with another dictionary; an empty one is none."""
+    base = way.partition(_DICTIONARY)[0]
+    return base + _DICTIONARY + dictionary.text if len(dictionary) else base
+
+
+def without_dictionary(way: str) -> str:
+    """Return a way's name for people, without the entries of its dictionary."""
+    return way.partition(_DICTIONARY)[0]
 
 
 def has_stems(way: str) -> bool:
     """Say whether English words stand in a library as their stems."""
-    return way.endswith(_STEMS)
+    return without_dictionary(way).endswith(_STEMS)
 
 
 def analyser_of(way: str) -> Analyser:
     """Return who splits Korean in a library."""
-    return "kiwi" if way.removesuffix(_STEMS) == "kiwi" else "bigrams"
+    return read_analysis(way).analyser
 
 
 def is_known(way: str) -> bool:
@@ -42,30 +80,81 @@ def is_known(way: str) -> bool:
     >>> is_known("kiwi+stems"), is_known("kiwi+stemr")
     (True, False)
     """
-    return way.removesuffix(_STEMS) in get_args(Analyser)
+    try:
+        read_analysis(way)
+    except InputError:
+        return False
+    return without_dictionary(way).removesuffix(_STEMS) in get_args(Analyser)
 
 
 def passage_words(text: str, way: str) -> list[str]:
-    """Return the words of a passage, in their order.
+    """Return the words of a passage, in their order; behind them the 초성 of the dictionary's words among them.
 
     >>> passage_words("It rained in Seoul", "bigrams+stems")
     ['it', 'rain', 'in', 'seoul']
     """
-    found = morphemes(text, analyser=analyser_of(way))
-    return [stem(word) for word in found] if has_stems(way) else found
+    analysis = read_analysis(way)
+    found = _split(text, analysis)
+    initials = analysis.dictionary.initials
+    behind = [initials[word] for word in found if word in initials]
+    return [*([stem(word) for word in found] if analysis.stems else found), *behind]
+
+
+def _split(text: str, analysis: WordAnalysis) -> list[str]:
+    words = analysis.dictionary
+    return morphemes(words.spell(text), analyser=analysis.analyser, user_words=words.user_words)
 
 
 def question_words(text: str, way: str) -> tuple[str, ...]:
     """Return the words to look for: without grammar ("the", 있다, 것), unless there are no others; WHO and US in capitals are no grammar.
 
+    With a dictionary: without its stop words, and with the words of synonyms behind them.
+
     >>> question_words("Why does my dog bark?", "bigrams+stems"), question_words("to be or not to be", "bigrams")
     (('dog', 'bark'), ('to', 'be', 'or', 'not', 'to', 'be'))
     """
-    found = tagged_morphemes(text, analyser=analyser_of(way))
+    analysis = read_analysis(way)
+    entries = analysis.dictionary
+    spelled = entries.spell(text)
+    found = tagged_morphemes(spelled, analyser=analysis.analyser, user_words=entries.user_words)
     names = set() if text.isupper() else {name.casefold() for name in _CAPITALS.findall(text)}
     telling = [(word, tag) for word, tag in found if word not in FUNCTION_WORDS or word in names] or found
     content = [word for word, tag in telling if (word, tag.partition("-")[0]) not in LIGHT_WORDS] or [word for word, _ in telling]
-    return tuple(stem(word) for word in content) if has_stems(way) else tuple(content)
+    if len(entries):
+        stops = {word for each in entries.stop_words for word in _split(each, analysis)}
+        kept = [word for word in content if word not in stops] or content
+        content = [*kept, *_find_synonyms([word for word, _ in found], way), *_INITIALS.findall(text)]
+    return tuple(stem(word) for word in content) if analysis.stems else tuple(content)
+
+
+def restore_spaces(text: str, way: str) -> str:
+    """Return a question that was written without spaces with those that Kiwi would write; any other one as it is."""
+    if analyser_of(way) != "kiwi" or any(ch.isspace() for ch in text) or len(_HANGUL.findall(text)) < UNSPACED:
+        return text
+    return space_with_kiwi(text)
+
+
+def _find_synonyms(words: list[str], way: str) -> list[str]:
+    """Return the words of what the question's words mean, each once, without those that are asked for already."""
+    asked, added = " ".join(["", *words, ""]), dict[str, None]()
+    for phrase, others in _meanings(way):
+        if f" {phrase} " in asked:
+            added |= dict.fromkeys(word for other in others for word in other.split())
+    return [word for word in added if word not in words]
+
+
+@lru_cache(maxsize=16)
+def _meanings(way: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Return each phrase that finds others, and those, as their words with spaces between them."""
+    analysis = read_analysis(way)
+    entries = analysis.dictionary
+
+    def split(phrase: str) -> str:
+        return " ".join(_split(phrase, analysis))
+
+    two_way = [(each, tuple(other for other in group if other != each)) for group in entries.synonyms for each in group]
+    one_way = [(first, tuple(others)) for first, *others in entries.meanings]
+    return [(split(phrase), tuple(map(split, others))) for phrase, others in (*two_way, *one_way) if split(phrase)]
 
 
 def words_in_common(passage: str, asked: tuple[str, ...], way: str) -> tuple[str, ...]:
@@ -74,7 +163,8 @@ def words_in_common(passage: str, asked: tuple[str, ...], way: str) -> tuple[str
     >>> words_in_common("It rained on snow. Rain!", ("snow", "rain"), "bigrams+stems")
     ('snow', 'rained', 'rain')
     """
+    analysis = read_analysis(way)
     written: dict[str, dict[str, None]] = {word: {} for word in asked}
-    for word in morphemes(passage, analyser=analyser_of(way)):
-        written.get(stem(word) if has_stems(way) else word, {})[word] = None
+    for word in _split(passage, analysis):
+        written.get(stem(word) if analysis.stems else word, {})[word] = None
     return tuple(form for forms in written.values() for form in forms)

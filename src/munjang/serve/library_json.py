@@ -39,6 +39,8 @@ def hit_json(hit: Hit) -> dict[str, Any]:
     """Return a hit for clients."""
     names = ("id", "score", "text", "metadata", "start", "stop", "reranked", "scored_by")
     found = {name: getattr(hit, name) for name in names}
+    if hit.citation is not None:
+        found["citation"] = hit.citation
     if hit.explanation is not None:
         found["explanation"] = asdict(hit.explanation)
     return found

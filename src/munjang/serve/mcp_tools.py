@@ -252,6 +252,7 @@ def _hit(name: str, hit: Hit) -> Answer:
         "start": hit.start,
         "stop": hit.stop,
         "metadata": hit.metadata,
+        **({} if hit.citation is None else {"citation": hit.citation}),
         "reranked": hit.reranked,
     }
     return found if hit.explanation is None else {**found, "explanation": asdict(hit.explanation)}

@@ -11,13 +11,14 @@ import re
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from itertools import islice
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from munjang.errors import MissingExtra, UsageError, quote
 from munjang.limits import usable_cores
+from munjang.text.dictionary import TAGS
 from munjang.text.unicode import clean
 
 MAX_CHARACTERS = 20_000
@@ -99,9 +100,15 @@ def pieces(text: str, *, longest: int = MAX_CHARACTERS) -> Iterator[tuple[int, s
         yield start, text[start:]
 
 
+def _tidy_word(word: str) -> str:
+    form, tab, tag = word.rpartition("\t")
+    is_tagged = bool(tab) and tag in TAGS
+    return " ".join((form if is_tagged else word).split()) + (f"\t{tag}" if is_tagged else "")
+
+
 def check_user_words(words: Iterable[str]) -> tuple[str, ...]:
-    """Return the words sorted and once each; refuse what cannot be a word."""
-    kept = sorted({" ".join(word.split()) for word in words})
+    """Return the words sorted and once each; refuse what cannot be a word. A tab and a part of speech may stand behind a word."""
+    kept = sorted({_tidy_word(word) for word in words})
     wrong = next((word for word in kept if not word or len(word) > 100), None)
     if wrong is not None:
         raise UsageError(f"user word {quote(wrong)} has {len(wrong)} characters, expected 1 to 100")
@@ -117,7 +124,8 @@ def _load_kiwi(user_words: tuple[str, ...], keep_names: bool = False) -> Any:
     # Without its list of names of several words: 200 MB less, twice as fast to load, and a search for one word of a name finds it.
     kiwi = Kiwi(num_workers=usable_cores(), load_multi_dict=keep_names)
     for word in user_words:
-        kiwi.add_user_word(word, "NNP", 10.0)
+        form, _, tag = word.partition("\t")  # a dictionary's words name their part of speech
+        kiwi.add_user_word(form, tag or "NNP", 10.0)
     return kiwi
 
 
@@ -134,23 +142,23 @@ class KoreanNote(UserWarning):
     """Korean is split into pairs of characters because Kiwi is not installed."""
 
 
-def morphemes(text: str, *, analyser: Analyser | None = None) -> list[str]:
-    """Return the words of a text in their order, in lower case; with no analyser named, the best there is.
+def morphemes(text: str, *, analyser: Analyser | None = None, user_words: tuple[str, ...] = ()) -> list[str]:
+    """Return the words of a text in their order, in lower case; with no analyser named, the best there is. Kiwi keeps `user_words` whole.
 
     >>> morphemes("It is RAINING 눈이", analyser="bigrams")
     ['it', 'is', 'raining', '눈이']
     """
-    return [word for word, _ in tagged_morphemes(text, analyser=analyser)]
+    return [word for word, _ in tagged_morphemes(text, analyser=analyser, user_words=user_words)]
 
 
-def tagged_morphemes(text: str, *, analyser: Analyser | None = None) -> list[tuple[str, str]]:
+def tagged_morphemes(text: str, *, analyser: Analyser | None = None, user_words: tuple[str, ...] = ()) -> list[tuple[str, str]]:
     """Return the same words, each with its tag (Sejong's, by Kiwi); a word that no analyser has read has the tag "".
 
     >>> tagged_morphemes("It is 눈이", analyser="bigrams")
     [('it', ''), ('is', ''), ('눈이', '')]
     """
     text = clean(text)
-    split = split_by(analyser or choose_analyser(noted=has_hangul(text)))
+    split = split_by(analyser or choose_analyser(noted=has_hangul(text)), user_words=user_words)
     return [word for start in range(0, len(text), MAX_CHARACTERS) for word in split(text[start : start + MAX_CHARACTERS])]
 
 
@@ -173,15 +181,15 @@ def choose_analyser(*, noted: bool = False) -> Analyser:
     return "bigrams"
 
 
-def split_by(analyser: str) -> Callable[[str], list[tuple[str, str]]]:
-    """Return the function of an analyser; refuse one that is unknown or not installed."""
+def split_by(analyser: str, *, user_words: tuple[str, ...] = ()) -> Callable[[str], list[tuple[str, str]]]:
+    """Return the function of an analyser; refuse one that is unknown or not installed. `user_words` are for Kiwi."""
     if analyser not in get_args(Analyser):
         raise UsageError(f"the analyser {quote(analyser)} is unknown, expected one of {', '.join(get_args(Analyser))}")
     if analyser == "bigrams":
         return _split_plainly
     if find_spec("kiwipiepy") is None:
         raise MissingExtra("splitting Korean into morphemes", "korean")
-    return _split_by_kiwi
+    return partial(_split_by_kiwi, user_words=user_words)
 
 
 def _split_plainly(text: str) -> list[tuple[str, str]]:
@@ -193,11 +201,18 @@ def _make_bigrams(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
-def _split_by_kiwi(text: str) -> list[tuple[str, str]]:
+def _split_by_kiwi(text: str, user_words: tuple[str, ...] = ()) -> list[tuple[str, str]]:
     if not has_hangul(text):
         return _split_plainly(text)
-    kept = [(cast("str", token.form), cast("str", token.tag)) for _, token in tag_with_kiwi(text) if token.tag.startswith(_MEANINGFUL)]
+    tokens = tag_with_kiwi(text, user_words=user_words)
+    kept = [(cast("str", token.form), cast("str", token.tag)) for _, token in tokens if token.tag.startswith(_MEANINGFUL)]
     return [word for form, tag in kept for word in ([(form, tag)] if _KOREAN.match(form) else _split_plainly(form))]
+
+
+def space_with_kiwi(text: str) -> str:
+    """Return a text with spaces where Kiwi would write them."""
+    with _lock:
+        return cast("str", _load_kiwi(()).space(text))
 
 
 @lru_cache(maxsize=1)

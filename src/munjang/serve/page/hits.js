@@ -11,7 +11,7 @@ export function hitItem(hit, { number, best, steered, steer, filter }) {
   const press = kind => make("button", { type: "button", class: `chip ${kind}`, "aria-pressed": String(steered === kind),
     on: { click: () => steer(hit.id, kind) } }, make("span", { "aria-hidden": "true" }, kind === "like" ? "+ " : "− "), t(`search.${kind}`));
   return make("li", { class: "hit" },
-    make("div", { class: "head" }, make("span", { class: "number" }, String(number)), make("span", { class: "id" }, hit.id),
+    make("div", { class: "head" }, make("span", { class: "number" }, String(number)), make("span", { class: "id" }, hit.citation || hit.id),
       make("div", { class: "chips facts" }, ...facts(hit.metadata, filter)), gauge,
       make("span", { class: "score" }, make("span", { class: "hidden" }, `${t("search.score")} `), decimal(hit.score))),
     passage(hit),

@@ -164,6 +164,8 @@ class HitOut(OwnModel):
     start: int
     stop: int
     reranked: bool
+    citation: str | None = None
+    """Where the passage stands in its file, for people; only in hits of documents that were read from files."""
     scored_by: Literal["meaning", "words", "meaning and words", "late", "cross-encoder"]
     explanation: ExplanationOut | None = None
 

@@ -1,0 +1,164 @@
+"""A dictionary of a user's own: a UTF-8 file of lines with tabs → words, synonyms, variants and stop words.
+
+    word      무선충전기   NNG            a word that stays whole, and its part of speech (a proper noun where none is named)
+    synonym   휴대폰       핸드폰  폰      each finds the others
+    means     갤럭시       삼성 휴대폰      the first finds the others, and not the other way
+    variant   쥬스        주스            the first is another spelling of the second
+    stop      추천                       says nothing in a question
+
+Empty lines and lines that begin with # mean nothing. The same entries give the same `text`, whatever their order and spacing, so a library
+that keeps it knows whether it changed. `Dictionary.spell` writes variants in their usual way, before a text is split into words;
+`Dictionary.initials` is how 초성 are written (무선충전기 → ㅁㅅㅊㅈㄱ).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from munjang.errors import InputError, quote
+from munjang.text.unicode import clean
+from munjang.wording import brief_repr
+
+MAX_BYTES = 256 * 2**10
+LONGEST = 100
+"""Characters of one entry."""
+
+TAGS = ("NNG", "NNP", "NNB", "NR", "NP", "VV", "VA", "MM", "MAG", "IC", "XR", "SL")
+"""Parts of speech that a word may have (Sejong's)."""
+
+_KINDS = {"word": (1, 2), "synonym": (2, 50), "means": (2, 50), "variant": (2, 2), "stop": (1, 1)}
+"""How many fields each kind of line has, at least and at most."""
+
+_INITIALS = "ㄱㄲㄴㄷㄸㄹㅁㅂㅃㅅㅆㅇㅈㅉㅊㅋㅌㅍㅎ"
+_FIRST, _LAST, _PER_INITIAL = 0xAC00, 0xD7A3, 588
+
+
+@brief_repr
+@dataclass(frozen=True)
+class Dictionary:
+    """Entries of a dictionary, in NFC."""
+
+    words: tuple[tuple[str, str], ...] = ()
+    """Words and their parts of speech."""
+    synonyms: tuple[tuple[str, ...], ...] = ()
+    """Each finds the others."""
+    meanings: tuple[tuple[str, ...], ...] = ()
+    """The first of each finds the others."""
+    variants: tuple[tuple[str, str], ...] = ()
+    """A spelling, and the usual one."""
+    stop_words: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return sum(map(len, (self.words, self.synonyms, self.meanings, self.variants, self.stop_words)))
+
+    @cached_property
+    def text(self) -> str:
+        """The dictionary as a file: equal dictionaries have equal texts."""
+        lines = [
+            *(("word", *each) for each in self.words),
+            *(("synonym", *each) for each in self.synonyms),
+            *(("means", *each) for each in self.meanings),
+            *(("variant", *each) for each in self.variants),
+            *(("stop", each) for each in self.stop_words),
+        ]
+        return "".join("\t".join(line) + "\n" for line in sorted(lines))
+
+    @cached_property
+    def user_words(self) -> tuple[str, ...]:
+        """Words as Kiwi gets them: form, tab, part of speech."""
+        return tuple(sorted("\t".join(each) for each in self.words))
+
+    @cached_property
+    def initials(self) -> dict[str, str]:
+        """The 초성 of each word that is written in Hangul alone and has two syllables or more."""
+        found = {form.casefold(): take_initials(form) for form, _ in self.words}
+        return {form: initials for form, initials in found.items() if len(initials) >= 2}
+
+    def spell(self, text: str) -> str:
+        """Return a text with every variant in its usual spelling.
+
+        >>> Dictionary(variants=(("쥬스", "주스"),)).spell("사과쥬스")
+        '사과주스'
+        """
+        return text if self._spelling is None else self._spelling.sub(lambda found: self._usual[found[0].casefold()], text)
+
+    @cached_property
+    def _usual(self) -> dict[str, str]:
+        return {variant.casefold(): usual for variant, usual in self.variants}
+
+    @cached_property
+    def _spelling(self) -> re.Pattern[str] | None:
+        longest_first = sorted((variant for variant, _ in self.variants), key=lambda each: (-len(each), each))
+        parts = [rf"\b{re.escape(each)}\b" if each.isascii() else re.escape(each) for each in longest_first]
+        return re.compile("|".join(parts), re.IGNORECASE) if parts else None
+
+
+def take_initials(word: str) -> str:
+    """Return the first consonants of a word of Hangul syllables, else an empty text.
+
+    >>> take_initials("무선충전기"), take_initials("TV")
+    ('ㅁㅅㅊㅈㄱ', '')
+    """
+    codes = [ord(ch) for ch in word if not ch.isspace()]
+    if not all(_FIRST <= code <= _LAST for code in codes):
+        return ""
+    return "".join(_INITIALS[(code - _FIRST) // _PER_INITIAL] for code in codes)
+
+
+def read_dictionary(path: str | Path) -> Dictionary:
+    """Return the dictionary in a file, or say which of its lines is wrong."""
+    path = Path(path)
+    try:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise InputError(f"{path.name}: has {size:,} bytes, the limit of a dictionary is {MAX_BYTES:,}")
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})\n  name a file of lines such as: word, a tab, 무선충전기") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path.name}: byte {error.start:,} is not UTF-8\n  save the dictionary as UTF-8") from None
+    return parse_dictionary(text, where=path.name)
+
+
+def parse_dictionary(text: str, *, where: str = "dictionary") -> Dictionary:
+    r"""Return the dictionary that a text holds.
+
+    >>> parse_dictionary("word\t무선충전기\tNNG\nsynonym\t휴대폰\t핸드폰\n").words
+    (('무선충전기', 'NNG'),)
+    """
+    found: dict[str, set[tuple[str, ...]]] = {kind: set() for kind in _KINDS}
+    for number, line in enumerate(clean(text).split("\n"), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        kind, *fields = (" ".join(field.split()) for field in line.rstrip("\r").split("\t"))
+        entry = _check_line(f"{where} line {number}", kind, [field for field in fields if field])
+        found[kind].add(entry)
+    return Dictionary(
+        words=tuple(sorted((form, tag) for form, tag in found["word"])),
+        synonyms=tuple(sorted(found["synonym"])),
+        meanings=tuple(sorted(found["means"])),
+        variants=tuple(sorted((variant, usual) for variant, usual in found["variant"])),
+        stop_words=tuple(sorted(word for (word,) in found["stop"])),
+    )
+
+
+def _check_line(where: str, kind: str, fields: list[str]) -> tuple[str, ...]:
+    if kind not in _KINDS:
+        raise InputError(f"{where}: found {quote(kind)}, expected a line that begins with {', '.join(_KINDS)} and a tab")
+    least, most = _KINDS[kind]
+    if not least <= len(fields) <= most:
+        raise InputError(
+            f"{where}: {kind} has {len(fields)} fields behind it, expected {least if least == most else f'{least} to {most}'}, with tabs"
+        )
+    long = next((field for field in fields if len(field) > LONGEST), None)
+    if long is not None:
+        raise InputError(f"{where}: {quote(long)} has {len(long)} characters, the limit is {LONGEST}")
+    if kind != "word":
+        return tuple(sorted(set(fields))) if kind == "synonym" else tuple(fields)
+    tag = fields[1] if len(fields) == 2 else "NNP"
+    if tag not in TAGS:
+        raise InputError(f"{where}: {quote(tag)} is no part of speech, expected one of {', '.join(TAGS)}")
+    return fields[0], tag
