@@ -28,8 +28,8 @@ from munjang.analyze.pairs import mine_pairs
 from munjang.analyze.topics.assign import find_topics
 from munjang.analyze.topics.edit import split_topic
 from munjang.analyze.topics.fitting import fit_topics
+from munjang.bulk.job import BulkSettings
 from munjang.bulk.run import WorkerConfig
-from munjang.bulk.settings import BulkSettings
 from munjang.cli.compress import CompressionSteps
 from munjang.errors import UsageError
 from munjang.evaluate.calibrate import calibrate

@@ -18,7 +18,7 @@ pytest.importorskip("accelerate", reason="the extra train is not installed")
 
 from munjang.train.adapt import TEXT_OBJECTIVES
 from munjang.train.adapt.mlm import MlmSettings
-from munjang.train.adapt.simcse import SimCseSettings
+from munjang.train.adapt.text_objective import SimCseSettings
 from munjang.train.adapt.tsdae import TsdaeSettings
 
 PAGE = Path(__file__).parents[2] / "docs/adapt.md"

@@ -18,9 +18,8 @@ from typing import Any
 
 from distributed import Client, Future, KilledWorker, WorkerPlugin, get_worker, wait
 
-from munjang.bulk.job import Receipt, ShardSpec
+from munjang.bulk.job import LOCAL, Receipt, ShardSpec, check_address
 from munjang.bulk.local_run import ATTEMPTS, Work
-from munjang.bulk.settings import LOCAL, check_address
 from munjang.bulk.shard import EmbeddingCache, ShardProblem, load_model, run_shard
 from munjang.bulk.storage import open_storage
 from munjang.errors import MunjangError, quote

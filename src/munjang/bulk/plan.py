@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from munjang.bulk.input_streams import find_layout, open_at, open_lines, open_parquet, open_raw, shorten_name, translate_read_errors
-from munjang.bulk.job import InputFile, ShardSpec
-from munjang.bulk.settings import BulkSettings
+from munjang.bulk.job import BulkSettings, InputFile, ShardSpec
 from munjang.errors import InputError
 from munjang.limits import LIMITS
 from munjang.text.read_csv import read_csv_rows

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from munjang.bulk.input_streams import find_layout, open_lines, open_parquet, open_raw, shorten_name, translate_read_errors
-from munjang.bulk.job import InputFile, ShardSpec
-from munjang.bulk.settings import BulkSettings
+from munjang.bulk.job import BulkSettings, InputFile, ShardSpec
 from munjang.errors import InputError, TextError, quote
 from munjang.limits import LIMITS
 from munjang.text.readers import read_line_rows

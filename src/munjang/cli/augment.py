@@ -76,7 +76,7 @@ def augment(
 def _texts(file: str, text_column: str | None) -> tuple[list[str], list[tuple[str, str]]]:
     """Return all texts of a file, and the pairs that stand there already."""
     from munjang.data import ReadOptions, read_any
-    from munjang.data.recognise import recognise
+    from munjang.data.layouts import recognise
     from munjang.data.rows import LabelledText, Triplet
     from munjang.errors import InputError
     from munjang.text.readers import read_texts

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from munjang.bulk.job import BulkSettings
 from munjang.bulk.run import WorkerConfig, encode_bulk
-from munjang.bulk.settings import BulkSettings
 from munjang.cli.options import Chosen, JsonOption, ModelOption, NoQuotingOption, Takes, chosen_pooling, examples, new_app
 from munjang.cli.show import emit, note, print_facts, print_table, size_text
 from munjang.errors import InputError, UsageError

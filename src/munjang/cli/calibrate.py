@@ -1,4 +1,7 @@
-"""`munjang calibrate`: labelled pairs and a model → what its score means on them: a probability, and the best threshold."""
+"""`munjang calibrate`: labelled pairs and a model → what its score means on them: a probability, and the best threshold.
+
+`load_calibration_of` reads the file it wrote, for the commands that take one.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,16 @@ from munjang.cli.data_options import DataOptions, FileArgument, LabelOption, Pos
 from munjang.cli.options import Chosen, EncoderChoice, JsonOption, OutputOption, Takes, examples, new_app
 from munjang.cli.scores import check_output, hundred
 from munjang.cli.show import emit, print_facts, print_table
-from munjang.errors import InputError, UsageError
+from munjang.errors import InputError, UsageError, quote
 from munjang.evaluate import calibrate as library
 
 if TYPE_CHECKING:
     from munjang.data.read import AnyDataset
-    from munjang.evaluate.calibrate import CalibrationReport
+    from munjang.evaluate.calibrate import Calibration, CalibrationReport
     from munjang.evaluate.inputs import FloatArray, IntArray
-    from munjang.evaluate.pair_scores import PairJudge
+    from munjang.evaluate.pairs import PairJudge
+    from munjang.models.score_pairs import PairModel
+
 
 STEPS = 9
 """Rows of the table from score to probability."""
@@ -56,7 +61,7 @@ def calibrate(
     """
     from munjang.cli.load_model import load_judge
     from munjang.data.read import read_any
-    from munjang.evaluate.pair_scores import is_scorer
+    from munjang.evaluate.pairs import is_scorer
 
     check_output(output)
     data = reading.read(file, read_any, scale=scale, labels=label)
@@ -99,7 +104,7 @@ def same_labels(data: AnyDataset, same_at: float | None) -> IntArray:
 def score_rows(judge: PairJudge, data: AnyDataset) -> FloatArray:
     """Return the cosine, or the score, of each pair."""
     from munjang.data.rows import LabelledPair, ScoredPair
-    from munjang.evaluate.pair_scores import measure_pairs
+    from munjang.evaluate.pairs import measure_pairs
 
     return measure_pairs(judge, [row for row in data.rows if isinstance(row, LabelledPair | ScoredPair)])  # type: ignore[arg-type]
 
@@ -124,3 +129,30 @@ def _print(report: CalibrationReport, scores: FloatArray, output: Path | None, n
         ("Brier x 100", f"{hundred(report.brier)} on held-out folds (0: certain and right)"),
     ]
     print_facts(facts + ([("written to", str(output))] if output else []))
+
+
+def load_calibration_of(model: PairModel, file: Path) -> tuple[Calibration, str | None]:
+    """Return the user's own curve, and the label whose probability it reads where the model has several."""
+    from munjang.evaluate.calibrate import load_calibration
+    from munjang.models.cross_encoder import CrossEncoder
+    from munjang.models.pair_classifier import PairClassifier
+
+    curve = load_calibration(file)
+    made_with = json.loads(file.read_text(encoding="utf-8"))
+    labels = model.labels if isinstance(model, CrossEncoder | PairClassifier) and len(model.labels) > 1 else ()
+    known: dict[str | None, str | None] = {_get_label_fingerprint(model, label): label for label in labels} or {model.fingerprint: None}
+    made = made_with.get("fingerprint", None if labels else model.fingerprint)
+    if made not in known:
+        raise UsageError(
+            f"{file.name}: measured with {quote(str(made_with.get('model')))}, and this is {model.name} in {model.compute}\n"
+            "  give that model with --model and --compute, or run munjang calibrate with this one"
+        )
+    return curve, known[made]
+
+
+def _get_label_fingerprint(model: PairModel, label: str) -> str:
+    from munjang.models.cross_encoder import CrossEncoder
+    from munjang.models.pair_classifier import PairClassifier
+
+    assert isinstance(model, CrossEncoder | PairClassifier)  # others have no labels
+    return model.for_label(label).fingerprint

@@ -19,8 +19,7 @@ from pathlib import Path
 import typer
 
 from munjang import __version__
-from munjang.cli.doctor_devices import devices
-from munjang.cli.finding import Finding, fine, tell, wrong
+from munjang.cli.finding import Finding, devices, fine, tell, wrong
 from munjang.cli.options import JsonOption, examples, new_app
 from munjang.cli.show import emit, one_line, size_text
 from munjang.errors import FolderError

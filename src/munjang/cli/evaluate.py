@@ -269,7 +269,7 @@ def mse(
     (its translation). 0 is perfect; negative_mse is −100 times the second, as sentence-transformers writes it.
     """
     from munjang.cli.load_model import load_other_model
-    from munjang.evaluate.mse import evaluate_mse
+    from munjang.evaluate.translation import evaluate_mse
 
     delivery.check()
     data = read_translations(file, other, reading)

@@ -113,7 +113,7 @@ def sentence(argument: str) -> str:
 
 
 def _pair(encoder: SentenceEncoder, a: str, b: str, *, metric: Metric | None, calibration: Path | None, as_json: bool) -> None:
-    from munjang.cli.calibrations import load_calibration_of
+    from munjang.cli.calibrate import load_calibration_of
     from munjang.vectors.similarity import similarity
 
     if a == b == "-":

@@ -14,7 +14,7 @@ import typer
 from munjang.analyze.topics.assign import find_topics
 from munjang.analyze.topics.edit import split_topic
 from munjang.analyze.topics.fitting import fit_topics
-from munjang.cli.default_command import DefaultCommandGroup
+from munjang.cli.group import DefaultCommandGroup
 from munjang.cli.library_files import COMPUTES
 from munjang.cli.options import (
     Chosen,

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from munjang.data.files import read_text
+from munjang.data.layouts import Peek, flatten, peek, recognise
 from munjang.data.plain_text import make_row_filter
-from munjang.data.recognise import Peek, flatten, peek, recognise
 from munjang.data.rows import Dataset, TextPair
 from munjang.errors import InputError, quote
 from munjang.report.training_words import TrainingWord

@@ -31,8 +31,7 @@ from munjang.evaluate.bootstrap import (
 from munjang.evaluate.classification import average_precision
 from munjang.evaluate.inputs import FloatArray, check_binary, check_rows, refuse_flat_gold
 from munjang.evaluate.nli import mark_right
-from munjang.evaluate.pair_scores import PairJudge, check_judge, is_scorer, measure_pairs
-from munjang.evaluate.pairs import make_binary_labels
+from munjang.evaluate.pairs import PairJudge, check_judge, is_scorer, make_binary_labels, measure_pairs
 from munjang.evaluate.retrieval import score_queries, search_task
 from munjang.options import Option, check_options
 from munjang.types import Encoder, Scorer, check_encoder

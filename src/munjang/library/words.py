@@ -11,7 +11,7 @@ import re
 from typing import get_args
 
 from munjang.text.korean import Analyser, morphemes, tagged_morphemes
-from munjang.text.stopwords import FUNCTION_WORDS, LIGHT_WORDS, stem
+from munjang.text.phrases import FUNCTION_WORDS, LIGHT_WORDS, stem
 
 _STEMS = "+stems"
 _CAPITALS = re.compile(r"\b[A-Z]{2,}\b")

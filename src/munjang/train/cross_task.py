@@ -34,8 +34,7 @@ from munjang.train.examples import DataSource, Example, ExampleSet, read_example
 from munjang.train.load_folder import quiet_transformers
 from munjang.train.log import Answers
 from munjang.train.objectives import Objective, ScoreObjective
-from munjang.train.objectives.choose import choose_score_loss
-from munjang.train.objectives.registry import SCORE_LOSSES, make_score_loss, suggest_objective
+from munjang.train.objectives.registry import SCORE_LOSSES, choose_score_loss, make_score_loss, suggest_objective
 from munjang.train.objectives.score_losses import Mse, ScoreLoss
 from munjang.train.recipe import Recipe, StageRecipe
 from munjang.train.report import PAIRS, Spread, find_middle

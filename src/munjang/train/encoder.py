@@ -23,8 +23,7 @@ from torch import Tensor, nn
 from munjang.engine.modules import Activation
 from munjang.limits import LIMITS
 from munjang.train.packed import pool, run_packed
-from munjang.train.packed_parts import Parts, find_parts
-from munjang.train.packing import PackedTexts, pack
+from munjang.train.packing import PackedTexts, Parts, find_parts, pack
 from munjang.types import Pooling, Vectors
 from munjang.wording import count, name_facts, quote_place
 

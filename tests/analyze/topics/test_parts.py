@@ -24,7 +24,7 @@ from munjang.analyze.topics.groups import (
     normalize_rows,
     run_kmeans,
 )
-from munjang.analyze.topics.prototypes import find_outlier_floors
+from munjang.analyze.topics.model import find_outlier_floors
 from munjang.analyze.topics.topic_words import compute_diversity, compute_npmi, join_bags, make_bag
 
 documents = st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=8)

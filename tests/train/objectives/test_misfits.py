@@ -9,7 +9,7 @@ import torch
 
 from munjang.errors import InputError, UsageError
 from munjang.train.objectives import make_objective, make_score_loss
-from munjang.train.objectives.choose import DataShape, choose_score_loss
+from munjang.train.objectives.registry import DataShape, choose_score_loss
 from munjang.train.objectives.score_losses import ScoreObjective
 from munjang.train.settings import read_settings
 

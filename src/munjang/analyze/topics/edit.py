@@ -17,8 +17,17 @@ from munjang.analyze.topics.assign import build_hierarchy, check_vectors
 from munjang.analyze.topics.describe import describe_topics
 from munjang.analyze.topics.fitting import count_different
 from munjang.analyze.topics.groups import choose_smallest_size, compute_centres, find_groups, normalize_rows, run_kmeans
-from munjang.analyze.topics.model import Documents, TopicModel, excerpt, label_documents, make_text_keys
-from munjang.analyze.topics.prototypes import NO_FLOOR, Prototypes, find_nearest, find_outlier_floors
+from munjang.analyze.topics.model import (
+    NO_FLOOR,
+    Documents,
+    Prototypes,
+    TopicModel,
+    excerpt,
+    find_nearest,
+    find_outlier_floors,
+    label_documents,
+    make_text_keys,
+)
 from munjang.analyze.topics.topic_words import bag_words, join_bags
 from munjang.errors import UsageError
 from munjang.options import Option, check_options

@@ -17,9 +17,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from munjang.analyze.topics.describe import describe_topics
 from munjang.analyze.topics.groups import compute_centres, find_groups, fit_projection
-from munjang.analyze.topics.model import Documents, TopicModel, excerpt, make_text_keys
-from munjang.analyze.topics.prototypes import NO_FLOOR, Assigner, Prototypes, find_nearest, find_outlier_floors
-from munjang.analyze.topics.settings import Method, Reduction, TopicSettings
+from munjang.analyze.topics.model import (
+    NO_FLOOR,
+    Assigner,
+    Documents,
+    Method,
+    Prototypes,
+    Reduction,
+    TopicModel,
+    TopicSettings,
+    excerpt,
+    find_nearest,
+    find_outlier_floors,
+    make_text_keys,
+)
 from munjang.analyze.topics.topic_words import Bag, bag_words
 from munjang.errors import InputError, UsageError
 from munjang.options import Option, Seed, check_options

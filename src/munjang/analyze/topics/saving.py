@@ -22,9 +22,7 @@ from numpy.typing import NDArray
 
 from munjang.analyze.contextual import ContextualTopics
 from munjang.analyze.topics.groups import Projection
-from munjang.analyze.topics.model import Documents, Topic, TopicModel
-from munjang.analyze.topics.prototypes import Assigner, Prototypes
-from munjang.analyze.topics.settings import TopicSettings
+from munjang.analyze.topics.model import Assigner, Documents, Prototypes, Topic, TopicModel, TopicSettings
 from munjang.analyze.topics.topic_words import Bag
 from munjang.atomic import PARTIAL, atomic_write, make_folder, translate_disk_errors
 from munjang.errors import DamagedFile, FolderError, UsageError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from munjang.train.adapt.mlm import Mlm
-from munjang.train.adapt.simcse import SimCse
+from munjang.train.adapt.text_objective import SimCse
 from munjang.train.adapt.tsdae import Tsdae
 from munjang.train.objectives.base import Objective
 

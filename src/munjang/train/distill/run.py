@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from munjang.errors import InputError
-from munjang.evaluate.mse import score_mse
 from munjang.evaluate.sts import encode_sides, score_sts
-from munjang.evaluate.translation import score_translation
+from munjang.evaluate.translation import score_mse, score_translation
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.train.build import build_encoder
 from munjang.train.distill.teacher_targets import Target, load_teacher, prepare_targets
