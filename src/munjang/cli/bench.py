@@ -174,14 +174,10 @@ def train(
     Each step reads pairs of short sentences and tells each pair from the others of its batch. The trained model is discarded.
     """
     from munjang.limits import usable_cores
-    from munjang.train import explain_import_error
+    from munjang.train import train as run
+    from munjang.train.interrupt import Interrupted
+    from munjang.train.recipe import make_recipe
 
-    try:
-        from munjang.train.interrupt import Interrupted
-        from munjang.train.recipe import make_recipe
-        from munjang.train.save_and_report import run
-    except ImportError as error:
-        raise explain_import_error(error) from error
     clock = StepClock()
     with tempfile.TemporaryDirectory(prefix="munjang-bench-") as name:
         folder = Path(name)

@@ -81,8 +81,6 @@ class Matryoshka(Objective):
     @classmethod
     def build(cls, values: Mapping[str, object], *, dimension: int, num_labels: int | None) -> Matryoshka:
         """Make one inner objective for each dimension, the largest first."""
-        from munjang.train.objectives.registry import make_objective  # the registry lists this class too
-
         settings = read_settings(MatryoshkaSettings, values, where="objective 'matryoshka'")
         if max(settings.dims) > dimension:
             raise UsageError(f"objective 'matryoshka': dims holds {max(settings.dims)}, the model's vectors have {dimension} dimensions")
