@@ -55,7 +55,7 @@ _NAMES = {
     "munjang.analyze.pairs": ("MinedPairs", "Pair", "mine_pairs"),
     "munjang.analyze.topics.assign": ("Assigned", "assign_topics", "find_topics"),
     "munjang.analyze.topics.edit": ("merge_topics", "reduce_topics", "rename_topic", "set_outliers", "split_topic", "update_topics"),
-    "munjang.analyze.topics.trends": ("topics_over_time", "topics_per_class"),
+    "munjang.analyze.topics.describe": ("topics_over_time", "topics_per_class"),
     "munjang.evaluate.calibrate": ("Calibration", "calibrate", "load_calibration"),
     "munjang.evaluate.clustering": ("evaluate_clustering",),
     "munjang.evaluate.compare": ("Comparison", "compare_pairs", "compare_retrieval", "compare_sts"),
@@ -124,6 +124,8 @@ if TYPE_CHECKING:
     from munjang.analyze.topics.assign import Assigned as Assigned
     from munjang.analyze.topics.assign import assign_topics as assign_topics
     from munjang.analyze.topics.assign import find_topics as find_topics
+    from munjang.analyze.topics.describe import topics_over_time as topics_over_time
+    from munjang.analyze.topics.describe import topics_per_class as topics_per_class
     from munjang.analyze.topics.edit import merge_topics as merge_topics
     from munjang.analyze.topics.edit import reduce_topics as reduce_topics
     from munjang.analyze.topics.edit import rename_topic as rename_topic
@@ -136,8 +138,6 @@ if TYPE_CHECKING:
     from munjang.analyze.topics.model import TopicSettings as TopicSettings
     from munjang.analyze.topics.saving import load_topics as load_topics
     from munjang.analyze.topics.saving import save_topics as save_topics
-    from munjang.analyze.topics.trends import topics_over_time as topics_over_time
-    from munjang.analyze.topics.trends import topics_per_class as topics_per_class
     from munjang.bulk.dask_frame import encode_dask as encode_dask
     from munjang.bulk.job import BulkSettings as BulkSettings
     from munjang.bulk.run import BulkReport as BulkReport

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from tests.train.test_cross_encoder import cross_folder, stage_loss, write_rows
 
-from munjang.data.parallel import read_parallel_pairs
-from munjang.data.plain_text import read_plain_texts
+from munjang.data.unlabelled import read_parallel_pairs, read_plain_texts
 from munjang.errors import InputError, UsageError
 from munjang.train.ablate import run_ablation
 from munjang.train.distill.run import run_distillation

@@ -110,7 +110,7 @@ def compress(
 
 
 def _texts(files: list[Path], columns: list[str], skip_bad: bool) -> list[str]:
-    from munjang.data.plain_text import read_plain_texts
+    from munjang.data.unlabelled import read_plain_texts
 
     found: dict[str, None] = {}
     for file in files:

@@ -113,8 +113,8 @@ def read_options(
 
 def read_translations(file: str, other: str | None, options: DataOptions) -> Dataset[TextPair]:
     """Return pairs of sentences of one file, or of two files with a sentence a line, and tell how they were read."""
-    from munjang.data.parallel import read_parallel
     from munjang.data.read import read_text_pairs
+    from munjang.data.unlabelled import read_parallel
 
     if other is None:
         return options.read(file, read_text_pairs)

@@ -79,8 +79,8 @@ def fit(
     """Find the topics of a collection and save them."""
     from dataclasses import replace
 
+    from munjang.analyze.topics.describe import topics_over_time, topics_per_class
     from munjang.analyze.topics.saving import save_topics
-    from munjang.analyze.topics.trends import topics_over_time, topics_per_class
     from munjang.cli.collection import load_beside, read_collection
     from munjang.cli.topics_show import show_model, write_report
     from munjang.report.words import Word, say

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from munjang.cli.show import emit, note, print_facts, print_table
 
 if TYPE_CHECKING:
+    from munjang.analyze.topics.describe import Slices
     from munjang.analyze.topics.model import Topic, TopicModel
-    from munjang.analyze.topics.trends import Slices
     from munjang.wording import Language
 
 

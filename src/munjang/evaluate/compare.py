@@ -28,8 +28,8 @@ from munjang.evaluate.bootstrap import (
     resample_rows,
     to_jsonable,
 )
-from munjang.evaluate.classification import average_precision
 from munjang.evaluate.inputs import FloatArray, check_binary, check_rows, refuse_flat_gold
+from munjang.evaluate.metrics import average_precision
 from munjang.evaluate.nli import mark_right
 from munjang.evaluate.pairs import PairJudge, check_judge, is_scorer, make_binary_labels, measure_pairs
 from munjang.evaluate.retrieval import score_queries, search_task

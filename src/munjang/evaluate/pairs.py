@@ -18,9 +18,8 @@ from numpy.typing import ArrayLike
 from munjang.data.rows import DIFFERENT, SAME, LabelledPair, ScoredPair
 from munjang.errors import InputError, quote
 from munjang.evaluate.bootstrap import PAIRS_RESAMPLES, Interval, Resamples, bootstrap_interval, resample_mean, resample_rows, to_jsonable
-from munjang.evaluate.classification import average_precision, best_accuracy, best_f1, matthews
-from munjang.evaluate.correlation import pair_similarities
 from munjang.evaluate.inputs import FloatArray, IntArray, check_binary, check_numbers, check_rows, check_same_length
+from munjang.evaluate.metrics import average_precision, best_accuracy, best_f1, matthews, pair_similarities
 from munjang.evaluate.rerank import score_relevance
 from munjang.evaluate.sts import METRICS, encode_sides
 from munjang.options import check_options

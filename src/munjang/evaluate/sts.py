@@ -17,9 +17,8 @@ from numpy.typing import ArrayLike
 from munjang.data.rows import ScoredPair
 from munjang.errors import InputError
 from munjang.evaluate.bootstrap import RESAMPLES, Interval, Resamples, bootstrap_intervals, resample_pearson, resample_spearman, to_jsonable
-from munjang.evaluate.classification import BestF1, best_f1
-from munjang.evaluate.correlation import pair_similarities, pearson, rank_values, spearman
 from munjang.evaluate.inputs import FloatArray, check_numbers, check_rows, check_same_length
+from munjang.evaluate.metrics import BestF1, best_f1, pair_similarities, pearson, rank_values, spearman
 from munjang.evaluate.rerank import score_relevance
 from munjang.options import Option, check_options, default_of
 from munjang.types import Encoder, Metric, Scorer, Vectors, check_encoder

@@ -14,8 +14,8 @@ import numpy as np
 from munjang.data.rows import Triplet
 from munjang.errors import InputError
 from munjang.evaluate.bootstrap import RESAMPLES, Interval, Resamples, bootstrap_interval, resample_mean, to_jsonable
-from munjang.evaluate.correlation import pair_similarities
 from munjang.evaluate.inputs import check_rows
+from munjang.evaluate.metrics import pair_similarities
 from munjang.evaluate.sts import METRICS
 from munjang.options import Option, check_options, default_of
 from munjang.types import Encoder, Vectors, check_encoder

@@ -25,9 +25,8 @@ from munjang.data import (
     Triplet,
     read_any,
 )
-from munjang.data.parallel import read_parallel_pairs
-from munjang.data.plain_text import make_row_filter, read_plain_texts
 from munjang.data.read import READERS
+from munjang.data.unlabelled import make_row_filter, read_parallel_pairs, read_plain_texts
 from munjang.errors import InputError, UsageError, quote
 from munjang.options import Option
 from munjang.report.training_words import TrainingWord

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.train.conftest import sentence_pairs
 
-from munjang.data.plain_text import read_plain_texts
+from munjang.data.unlabelled import read_plain_texts
 from munjang.errors import UsageError
 from munjang.train import load, train
 from munjang.train.adapt.run import adapt_model

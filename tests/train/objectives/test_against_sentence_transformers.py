@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from munjang.train.objectives import Objective, make_objective
-from munjang.train.objectives.classification import Classification
+from munjang.train.objectives.labelled import Classification
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

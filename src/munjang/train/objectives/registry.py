@@ -23,8 +23,8 @@ from munjang.report.training_words import TrainingWord
 from munjang.report.words import Message
 from munjang.train.card import LOSSES
 from munjang.train.objectives.base import LabelKind, Objective
-from munjang.train.objectives.classification import Classification
 from munjang.train.objectives.contrastive import Contrastive, InBatch, OnlineContrastive, TripletObjective
+from munjang.train.objectives.labelled import Angle, Classification, Cosent, Distillation, MarginMse, Regression
 from munjang.train.objectives.score_losses import (
     Bce,
     CrossEntropy,
@@ -36,8 +36,6 @@ from munjang.train.objectives.score_losses import (
     ScoreLoss,
     ScoreMarginMse,
 )
-from munjang.train.objectives.scored import Angle, Cosent, Regression
-from munjang.train.objectives.teacher import Distillation, MarginMse
 from munjang.train.settings import read_settings, refuse_unless, suggest_name
 
 
