@@ -9,6 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from munjang.errors import InputError, MissingExtra, quote
 from munjang.models.registry import resolve
 from munjang.models.sentence_encoder import SentenceEncoder
@@ -45,7 +47,6 @@ def encode_dask(
 
 def _add_vectors(part: Any, column: str, into: str, path: str, normalize: bool, threads: int, device: Device) -> Any:
     """Add the vectors of one partition."""
-    import numpy as np
     import pandas
     import pyarrow
 

@@ -11,6 +11,7 @@ from munjang.cli.data_options import ScaleOption
 from munjang.cli.options import Chosen, JsonOption, LanguageOption, Takes, examples, new_app, report_language
 from munjang.cli.show import emit, note, print_table
 from munjang.errors import UsageError
+from munjang.models.registry import resolve
 from munjang.train.ablate import CONCATENATIONS, POOLINGS, SCRATCH_WIDTH, format_score, run_ablation
 from munjang.train.examples import DataSource
 from munjang.train.progress import StepsOnly
@@ -48,7 +49,6 @@ def ablate(
 
     Trains with 3 poolings × 2 objectives and 7 concatenations, over several seeds, and prints one table.
     """
-    from munjang.models.registry import resolve
 
     if output.exists() and not output.is_dir():
         raise UsageError(f"{output}: is a file, expected a folder to write the table to")

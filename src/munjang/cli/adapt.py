@@ -22,6 +22,7 @@ from munjang.cli.options import (
 )
 from munjang.cli.show import emit, print_facts, print_table
 from munjang.errors import UsageError
+from munjang.models.registry import resolve
 from munjang.train.adapt.run import DROPOUTS, Adaptation, adapt_model
 from munjang.train.examples import DataSource
 from munjang.train.progress import Live
@@ -71,7 +72,6 @@ def adapt(
 
     The result is an ordinary model folder, which a recipe can train further on labelled data. --dev prints scores before and after.
     """
-    from munjang.models.registry import resolve
 
     if chosen_engine() == "fast":
         raise UsageError("--engine fast runs models, it does not train them\n  leave --engine out")

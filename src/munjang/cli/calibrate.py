@@ -9,18 +9,21 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
+from munjang.atomic import atomic_write
 from munjang.cli.data_options import DataOptions, FileArgument, LabelOption, PositiveOption, ScaleOption, facts_of
+from munjang.cli.load_model import load_judge
 from munjang.cli.options import Chosen, EncoderChoice, JsonOption, OutputOption, Takes, examples, new_app
 from munjang.cli.scores import check_output, hundred
 from munjang.cli.show import emit, print_facts, print_table
 from munjang.errors import InputError, UsageError, quote
 from munjang.evaluate import calibrate as library
+from munjang.evaluate.calibrate import Calibration, CalibrationReport, load_calibration
 
 if TYPE_CHECKING:
     from munjang.data.read import AnyDataset
-    from munjang.evaluate.calibrate import Calibration, CalibrationReport
     from munjang.evaluate.inputs import FloatArray, IntArray
     from munjang.evaluate.pairs import PairJudge
     from munjang.models.score_pairs import PairModel
@@ -59,7 +62,6 @@ def calibrate(
     cross-encoder's score, or the probability of one label of a classifier of pairs.
     Errors are measured on held-out folds. -o writes the curve as JSON.
     """
-    from munjang.cli.load_model import load_judge
     from munjang.data.read import read_any
     from munjang.evaluate.pairs import is_scorer
 
@@ -80,7 +82,6 @@ def calibrate(
 
 def same_labels(data: AnyDataset, same_at: float | None) -> IntArray:
     """Return 1 for same and 0 for different; graded scores are cut at `same_at`."""
-    import numpy as np
 
     from munjang.data.rows import LabelledPair, ScoredPair
     from munjang.evaluate.pairs import make_binary_labels
@@ -110,13 +111,11 @@ def score_rows(judge: PairJudge, data: AnyDataset) -> FloatArray:
 
 
 def _write(output: Path, curve: dict[str, Any]) -> None:
-    from munjang.atomic import atomic_write
 
     atomic_write(output, json.dumps(curve, indent=1, allow_nan=False) + "\n")
 
 
 def _print(report: CalibrationReport, scores: FloatArray, output: Path | None, name: str) -> None:
-    import numpy as np
 
     steps = np.linspace(float(scores.min()), float(scores.max()), STEPS)
     rows = [(f"{x:.2f}", f"{p:.2f}") for x, p in zip(steps, report.calibration.probability(steps), strict=True)]
@@ -133,7 +132,6 @@ def _print(report: CalibrationReport, scores: FloatArray, output: Path | None, n
 
 def load_calibration_of(model: PairModel, file: Path) -> tuple[Calibration, str | None]:
     """Return the user's own curve, and the label whose probability it reads where the model has several."""
-    from munjang.evaluate.calibrate import load_calibration
     from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.pair_classifier import PairClassifier
 

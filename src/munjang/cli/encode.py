@@ -13,12 +13,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol
+from typing import Annotated, Any, BinaryIO, Protocol
 
 import numpy as np
 import typer
 
 from munjang.atomic import atomic_file
+from munjang.cli.load_model import load_model
 from munjang.cli.options import (
     Chosen,
     Columns,
@@ -33,15 +34,13 @@ from munjang.cli.options import (
 from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts
 from munjang.errors import MissingExtra, TextError, UsageError
+from munjang.models.batch_encoder import Encoded
+from munjang.models.progress import progress_bar
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.text.records import Record
+from munjang.text.records import BadLines, Record
+from munjang.text.unicode import clean
 from munjang.types import DEFAULT_COMPUTE, Floats
 from munjang.wording import count, plural
-
-if TYPE_CHECKING:
-    from munjang.models.batch_encoder import Encoded
-    from munjang.text.records import BadLines, Record
-
 
 BLOCK = 4_096
 """Texts encoded at once: enough to batch by length, few enough that the bar moves."""
@@ -94,8 +93,6 @@ def encode(
     Writes .npy, .parquet or .jsonl; without -o, --json prints one JSON object per text.
     """
     from munjang.cli.encode import check_suffix
-    from munjang.cli.load_model import load_model
-    from munjang.text.records import BadLines
 
     if output is not None:
         check_suffix(output)
@@ -129,7 +126,6 @@ def _encode_all(
     source: str,
 ) -> Summary:
     from munjang.cli.encode import json_lines, vector_file
-    from munjang.models.progress import progress_bar
 
     rows = too_long = width = 0
     places: list[str] = []
@@ -179,7 +175,6 @@ def _blocks(encoder: SentenceEncoder, records: Iterator[Record], options: Chosen
 
 def _refuse_unclean(records: Iterator[Record], bad: BadLines | None) -> Iterator[Record]:
     """Refuse texts that no model takes while their line is still known."""
-    from munjang.text.unicode import clean
 
     for record in records:
         try:

@@ -21,15 +21,18 @@ from munjang.cli.data_options import (
     facts_of,
     read_translations,
 )
+from munjang.cli.load_model import load_judge, load_other_model, load_scorer
 from munjang.cli.options import Chosen, ClassifierOption, ComputeOption, EncoderChoice, Takes, examples, new_app
 from munjang.cli.scores import Delivery, print_nli, print_pairs, print_scores, print_sts
 from munjang.cli.show import print_facts
+from munjang.data.files import read_text
+from munjang.data.read import read_labelled_pairs, read_labelled_texts, read_scored_pairs, read_triplets
 from munjang.errors import InputError, UsageError
 from munjang.evaluate.clustering import evaluate_clustering
 from munjang.evaluate.nli import evaluate_nli, score_nli
 from munjang.evaluate.pairs import evaluate_pairs, make_binary_labels
 from munjang.evaluate.sts import evaluate_sts, evaluate_sts_scores
-from munjang.evaluate.translation import evaluate_translation
+from munjang.evaluate.translation import evaluate_mse, evaluate_translation
 from munjang.evaluate.triplets import evaluate_triplets
 from munjang.types import DEFAULT_COMPUTE
 from munjang.wording import count
@@ -80,8 +83,6 @@ def sts(
     Reports cosine, dot product and two distances, each by Pearson and Spearman; cosine per genre if the file has genres; and the worst
     pairs. For a cross-encoder, Pearson and Spearman of its score.
     """
-    from munjang.cli.load_model import load_scorer
-    from munjang.data.read import read_scored_pairs
 
     delivery.check()
     data = reading.read(file, read_scored_pairs, scale=scale)
@@ -115,8 +116,6 @@ def pairs(
     score, of a classifier of pairs by the probability of one label.
     The threshold is chosen on the same rows, which flatters it; `munjang calibrate` measures it on held-out rows.
     """
-    from munjang.cli.load_model import load_judge
-    from munjang.data.read import read_labelled_pairs
 
     delivery.check()
     data = reading.read(file, read_labelled_pairs, labels=label)
@@ -151,8 +150,6 @@ def nli(
     Reports accuracy, macro F1 and the confusion matrix. A cross-encoder or a pair classifier predicts them, or a file holds them.
     Rows without a gold label ("-") are left out and have no line in the predictions.
     """
-    from munjang.cli.load_model import load_scorer
-    from munjang.data.read import read_labelled_pairs
 
     if (predictions is None) == (model is None):
         raise UsageError(NEEDS_CLASSIFIER if model is None else "--model and --predictions together, expected one of them")
@@ -173,7 +170,6 @@ def nli(
 
 
 def _read_predictions(file: str, rows: int, source: str) -> list[str]:
-    from munjang.data.files import read_text
 
     predicted = [line.strip() for line in read_text(file).strip().splitlines()]
     if len(predicted) != rows or not predicted:
@@ -194,7 +190,6 @@ def triplets(
 
     A triplet is correct if the positive is closer to the anchor than the negative.
     """
-    from munjang.data.read import read_triplets
 
     delivery.check()
     data = reading.read(file, read_triplets)
@@ -216,7 +211,6 @@ def clustering(
 
     Reports V-measure, ARI, NMI and purity against the classes in the file.
     """
-    from munjang.data.read import read_labelled_texts
 
     delivery.check()
     data = reading.read(file, read_labelled_texts)
@@ -268,8 +262,6 @@ def mse(
     The mean squared error between the teacher's vector of the first sentence and the student's vectors of the first and of the second
     (its translation). 0 is perfect; negative_mse is −100 times the second, as sentence-transformers writes it.
     """
-    from munjang.cli.load_model import load_other_model
-    from munjang.evaluate.translation import evaluate_mse
 
     delivery.check()
     data = read_translations(file, other, reading)

@@ -6,20 +6,21 @@ A corpus is a BEIR folder, the Cranfield folder or SQuAD JSON.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from munjang.cli.data_options import DEFAULT_SPLIT, SplitOption, tell
+from munjang.cli.load_model import load_for_search, load_other_model, load_scorer
 from munjang.cli.options import Chosen, EncoderChoice, Takes, examples
 from munjang.cli.scores import Delivery, check_output, print_rerank, print_retrieval
+from munjang.data.files import get_file_kind
+from munjang.data.retrieval import read_qrels, read_retrieval, read_run, write_run
+from munjang.data.rows import RetrievalTask, Run
 from munjang.errors import UsageError
 from munjang.evaluate.rerank import evaluate_rerank, make_cosine_scorer
 from munjang.evaluate.retrieval import evaluate_retrieval, score_run, search_task
-
-if TYPE_CHECKING:
-    from munjang.data.rows import RetrievalTask
-    from munjang.types import Scorer
+from munjang.types import Scorer
 
 CorpusArgument = Annotated[
     Path, typer.Argument(metavar="DIR", help="A BEIR folder, the Cranfield folder or a SQuAD JSON file (KorQuAD, TyDiQA).")
@@ -58,8 +59,6 @@ def retrieval(
     nDCG, MRR, MAP, recall and precision at k.
     DIR is a BEIR folder, the Cranfield folder or a SQuAD JSON file. Search is exact; queries and documents get the model's own prompts.
     """
-    from munjang.cli.load_model import load_for_search
-    from munjang.data.retrieval import read_run, write_run
 
     if run is not None and (chosen_model.model is not None or save_run is not None):
         raise UsageError("--run scores an existing run and excludes --model and --save-run")
@@ -93,9 +92,6 @@ def rerank(
     Reports every metric before and after, and whether the gain is significant.
     The order is by the score of a cross-encoder, or by cosine of a sentence encoder; documents below --depth keep their places.
     """
-    from munjang.cli.load_model import load_for_search, load_other_model, load_scorer
-    from munjang.data.retrieval import read_run
-    from munjang.data.rows import Run
 
     if (run is None) == (first is None):
         raise UsageError("a first run is needed: --run FILE (TREC) or --first MODEL, one of them")
@@ -124,9 +120,6 @@ def rerank(
 
 def _read_task(path: Path, *, split: str, judged: bool) -> RetrievalTask:
     """The task at a path; judgements alone suffice where the run is already there."""
-    from munjang.data.files import get_file_kind
-    from munjang.data.retrieval import read_qrels, read_retrieval
-    from munjang.data.rows import RetrievalTask
 
     if judged and not path.is_dir() and get_file_kind(path) != "json":
         return RetrievalTask({}, {}, read_qrels(path), path.name, "TREC judgements")

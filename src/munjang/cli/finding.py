@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from munjang.engine.devices import DEVICES, choose_placements, explain_missing, list_installed
+
 State: TypeAlias = Literal["ok", "note", "problem"]
 
 
@@ -38,7 +40,6 @@ def wrong(name: str, found: str, advice: str) -> Finding:
 
 def devices(providers: Sequence[str] | None = None, system: str = "") -> Iterator[Finding]:
     """Yield a finding for every device that this system can have; `providers` are those of the installed onnxruntime unless given."""
-    from munjang.engine.devices import DEVICES, choose_placements, explain_missing, list_installed
 
     try:
         installed = list_installed(providers)

@@ -16,6 +16,7 @@ import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
+from munjang import __version__
 from munjang.cli.commands import COMMANDS, find, help_page
 from munjang.cli.error_hints import after_unknown_command
 from munjang.errors import UsageError, quote
@@ -68,8 +69,6 @@ app = typer.Typer(cls=LazyGroup, add_completion=False, rich_markup_mode=None, pr
 
 def _version(asked: bool) -> None:
     if asked:
-        from munjang import __version__
-
         print(f"munjang {__version__}")
         raise typer.Exit
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from munjang.analyze.clusters import cluster, require_sklearn
 from munjang.analyze.keywords import find_cluster_phrases
 from munjang.analyze.layout import lay_out
+from munjang.atomic import atomic_write
+from munjang.cli.collection import encoder_for, read_collection, vectors_of
 from munjang.cli.options import (
     Chosen,
     Columns,
@@ -27,10 +29,11 @@ from munjang.cli.options import (
 from munjang.cli.row_files import TextRow
 from munjang.cli.show import emit, print_facts
 from munjang.errors import InputError, UsageError, quote
-
-if TYPE_CHECKING:
-    from munjang.types import Vectors
 from munjang.options import options_for
+from munjang.report.words import Word, say
+from munjang.text.unicode import clean
+from munjang.types import Vectors
+from munjang.vectors.similarity import normalize
 from munjang.wording import Language
 
 app = new_app()
@@ -64,12 +67,7 @@ def draw(
 
     The page is one self-contained file: pan, zoom, search, hover over a point to read its text.
     """
-    from munjang.atomic import atomic_write
-    from munjang.cli.collection import encoder_for, read_collection, vectors_of
     from munjang.report.map_page import MapPoint, map_page
-    from munjang.report.words import Word, say
-    from munjang.text.unicode import clean
-    from munjang.vectors.similarity import normalize
 
     if output.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{output}: expected a name that ends in .html")
@@ -102,7 +100,6 @@ def _name_clusters(
     vectors: Vectors, rows: Sequence[TextRow], options: Chosen, analysis: TextAnalysis, language: Language
 ) -> list[str | None]:
     """Return each row's cluster, named by its key phrases."""
-    from munjang.report.words import Word, say
 
     labels = cluster(vectors, **options_for(cluster, options)).labels_N.tolist()
     names = find_cluster_phrases([row.text for row in rows], labels, **options_for(find_cluster_phrases, options), by=analysis.tagger())

@@ -23,7 +23,7 @@ from munjang.engine.modules import TransformerModule
 from munjang.engine.weights import find_weights
 from munjang.errors import InputError, MissingExtra, MunjangError, UsageError, quote
 from munjang.models.cross_encoder import CrossEncoder
-from munjang.models.registry import BUNDLED, Found, models_home
+from munjang.models.registry import BUNDLED, Found, models_home, resolve
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.types import Vectors
 from munjang.wording import count
@@ -54,7 +54,6 @@ def list_(as_json: JsonOption = False) -> None:
 @app.command(epilog=examples("munjang models show all-MiniLM-L6-v2"))
 def show(name: NameArgument, as_json: JsonOption = False) -> None:
     """Show a model's dimension, layers, size, limits, prompts and licence."""
-    from munjang.models.registry import resolve
 
     facts = describe(resolve(name))
     if as_json:
@@ -92,7 +91,6 @@ def check(
 
     The exit code is 1 if the model is defective.
     """
-    from munjang.models.registry import resolve
 
     found = check_model(resolve(name))
     if as_json:

@@ -6,16 +6,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
+import numpy as np
 import typer
 
-from munjang.analyze.topics.assign import find_topics
-from munjang.analyze.topics.edit import split_topic
+from munjang.analyze.topics.assign import assign_topics, find_topics
+from munjang.analyze.topics.describe import topics_over_time, topics_per_class
+from munjang.analyze.topics.edit import merge_topics, reduce_topics, rename_topic, set_outliers, split_topic, update_topics
 from munjang.analyze.topics.fitting import fit_topics
+from munjang.analyze.topics.model import TopicModel
+from munjang.analyze.topics.saving import load_topics, save_topics
+from munjang.cli.collection import load_beside, read_collection
 from munjang.cli.group import DefaultCommandGroup
 from munjang.cli.library_files import COMPUTES
+from munjang.cli.load_model import load_encoder
 from munjang.cli.options import (
     Chosen,
     Columns,
@@ -29,12 +36,13 @@ from munjang.cli.options import (
     examples,
     report_language,
 )
-from munjang.cli.row_files import TextRow
+from munjang.cli.row_files import TextRow, beside, check_rows_output, write_rows
+from munjang.cli.show import emit, print_facts, print_table
+from munjang.cli.topics_show import show_model, show_topic, write_report
 from munjang.errors import InputError, UsageError
-
-if TYPE_CHECKING:
-    from munjang.analyze.topics.model import TopicModel
-    from munjang.types import Compute, Encoder, Vectors
+from munjang.report.words import Word, say
+from munjang.text.records import describe_missing_column
+from munjang.types import Compute, Encoder, Vectors
 
 FolderArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a topic model.")]
 VectorsOption: TypeAlias = Annotated[
@@ -77,13 +85,6 @@ def fit(
     as_json: JsonOption = False,
 ) -> None:
     """Find the topics of a collection and save them."""
-    from dataclasses import replace
-
-    from munjang.analyze.topics.describe import topics_over_time, topics_per_class
-    from munjang.analyze.topics.saving import save_topics
-    from munjang.cli.collection import load_beside, read_collection
-    from munjang.cli.topics_show import show_model, write_report
-    from munjang.report.words import Word, say
 
     if html is not None and html.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{html}: expected a name that ends in .html")
@@ -120,8 +121,6 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show saved topics, or one of them with its typical documents."""
-    from munjang.analyze.topics.saving import load_topics
-    from munjang.cli.topics_show import show_model, show_topic
 
     model = load_topics(folder)
     if topic is None:
@@ -145,11 +144,6 @@ def assign(
 
     -o writes the rows with the topic as .csv, .tsv or .jsonl.
     """
-    from munjang.analyze.topics.assign import assign_topics
-    from munjang.analyze.topics.saving import load_topics
-    from munjang.cli.collection import read_collection
-    from munjang.cli.row_files import beside, check_rows_output, write_rows
-    from munjang.cli.show import emit, print_facts, print_table
 
     check_rows_output(output)
     found = load_topics(folder)
@@ -185,8 +179,6 @@ def find(
     as_json: JsonOption = False,
 ) -> None:
     """Find the saved topics closest to a query."""
-    from munjang.analyze.topics.saving import load_topics
-    from munjang.cli.show import emit, print_table
 
     if not query.strip():
         raise UsageError("the query is empty, expected something to look for")
@@ -213,10 +205,6 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Write the HTML report of saved topics: map, words, typical documents, hierarchy."""
-    from munjang.analyze.topics.saving import load_topics
-    from munjang.cli.show import emit
-    from munjang.cli.topics_show import write_report
-    from munjang.report.words import Word, say
 
     model = load_topics(folder)
     spoken = report_language(language)
@@ -226,7 +214,6 @@ def report(
 
 def read_vectors(path: Path) -> Vectors:
     """Read a .npy file of numbers; anything that would run code is refused."""
-    import numpy as np
 
     try:
         rows = np.load(path, allow_pickle=False, mmap_mode="r")
@@ -239,7 +226,6 @@ def read_vectors(path: Path) -> Vectors:
 
 def own_encoder(model: TopicModel, name: str | None, compute: Compute | None) -> Encoder:
     """Load the encoder that a topic model was made with, computing as it did then, or the one named; another one is refused."""
-    from munjang.cli.load_model import load_encoder
 
     if not model.encoder and name is None:
         raise UsageError("the topics were found on vectors from a file\n  name their model with --model")
@@ -260,7 +246,6 @@ def own_encoder(model: TopicModel, name: str | None, compute: Compute | None) ->
 
 def column_values(rows: Sequence[TextRow], column: str, file: str) -> list[Any]:
     """Return a column of all rows."""
-    from munjang.text.records import describe_missing_column
 
     for row in rows:
         if column not in row.values:
@@ -277,7 +262,6 @@ def merge(
     as_json: JsonOption = False,
 ) -> None:
     """Merge saved topics, or the closest ones until there are few enough."""
-    from munjang.analyze.topics.edit import merge_topics, reduce_topics
 
     if bool(topics) == (to is not None):
         raise UsageError("merge takes the numbers of topics, or --to: expected one of them")
@@ -307,7 +291,6 @@ def outliers(
     as_json: JsonOption = False,
 ) -> None:
     """Change the fraction of documents without a topic; 0 gives every document one."""
-    from munjang.analyze.topics.edit import set_outliers
 
     _save(set_outliers(_load(folder), share), folder, output, as_json)
 
@@ -321,7 +304,6 @@ def rename(
     as_json: JsonOption = False,
 ) -> None:
     """Rename a saved topic."""
-    from munjang.analyze.topics.edit import rename_topic
 
     _save(rename_topic(_load(folder), topic, name), folder, output, as_json)
 
@@ -338,8 +320,6 @@ def update(
     as_json: JsonOption = False,
 ) -> None:
     """Add documents to saved topics; those that fit none form new topics."""
-    from munjang.analyze.topics.edit import update_topics
-    from munjang.cli.collection import read_collection
 
     found = _load(folder)
     read = read_collection(file, columns)
@@ -349,14 +329,11 @@ def update(
 
 
 def _load(folder: Path) -> TopicModel:
-    from munjang.analyze.topics.saving import load_topics
 
     return load_topics(folder)
 
 
 def _save(model: TopicModel, folder: Path, output: Path | None, as_json: bool) -> None:
-    from munjang.analyze.topics.saving import save_topics
-    from munjang.cli.topics_show import show_model
 
     save_topics(model, output or folder)
     show_model(model, as_json=as_json, saved=str(output or folder))

@@ -10,6 +10,7 @@ import typer
 from munjang.cli.options import JsonOption, LanguageOption, PoolingOption, examples, new_app, report_language
 from munjang.cli.show import emit, print_facts
 from munjang.errors import UsageError, quote
+from munjang.train.progress import Live
 from munjang.types import Device
 
 app = new_app()
@@ -40,7 +41,6 @@ def train(
     it also contains a model card (README.md) and a report.
     """
     from munjang.train import train as run
-    from munjang.train.progress import Live
     from munjang.train.recipe import read_recipe
 
     overrides = dict(_parse_change(item) for item in change or [])

@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from munjang.engine.modules import Activation
+from munjang.errors import FolderError
 from munjang.limits import LIMITS
 from munjang.train.packed import pool, run_packed
 from munjang.train.packing import PackedTexts, Parts, find_parts, pack
@@ -70,8 +71,6 @@ class TailNorm(nn.LayerNorm):
 def load_tensors(module: nn.Module, folder: Path) -> None:
     """Fill a tail module from its folder's safetensors file; names that do not fit are refused."""
     from safetensors.torch import load_file
-
-    from munjang.errors import FolderError
 
     path = folder / "model.safetensors"
     if not path.is_file():

@@ -15,6 +15,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from munjang.analyze.contextual import fit_contextual
 from munjang.analyze.topics.describe import describe_topics
 from munjang.analyze.topics.groups import compute_centres, find_groups, fit_projection
 from munjang.analyze.topics.model import (
@@ -255,7 +256,6 @@ def _sort_by_size(model: TopicModel) -> TopicModel:
 def _fit_contextual(
     texts: Sequence[str], vectors_UD: Vectors, bag: Bag, same_N: Ints, settings: TopicSettings, encoder: Encoder | None, by: Tagger
 ) -> TopicModel:
-    from munjang.analyze.contextual import fit_contextual
 
     if settings.labels or settings.guides:
         raise UsageError("a contextual topic model takes neither labels nor seed words\n  use the method graph, kmeans or hdbscan")
