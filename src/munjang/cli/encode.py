@@ -92,8 +92,6 @@ def encode(
 
     Writes .npy, .parquet or .jsonl; without -o, --json prints one JSON object per text.
     """
-    from munjang.cli.encode import check_suffix
-
     if output is not None:
         check_suffix(output)
     bad = BadLines() if skip_bad else None
@@ -125,8 +123,6 @@ def _encode_all(
     bad: BadLines | None,
     source: str,
 ) -> Summary:
-    from munjang.cli.encode import json_lines, vector_file
-
     rows = too_long = width = 0
     places: list[str] = []
     start = time.perf_counter()

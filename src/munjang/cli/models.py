@@ -268,11 +268,11 @@ def check_model(found: Found) -> ModelCheck:
         problem = str(error)
     hashes = {str(file.relative_to(found.path)): _sha256(file) for file in _files(found.path)}
     if problem is None and found.origin == "bundled":
-        problem = differing(hashes, _read_hashes().get(found.name, {}))
+        problem = find_difference(hashes, _read_hashes().get(found.name, {}))
     return ModelCheck(found.name, str(found.path), problem is None, problem, tensors, hashes)
 
 
-def differing(hashes: dict[str, str], known: dict[str, str]) -> str | None:
+def find_difference(hashes: dict[str, str], known: dict[str, str]) -> str | None:
     """Say which files are not those that were bundled; None where all are."""
     wrong = sorted(name for name in {*hashes, *known} if hashes.get(name) != known.get(name))
     if not wrong:

@@ -171,19 +171,10 @@ _LANGUAGE = re.compile(r"[a-z]{2}([-_][A-Za-z]{2,4})?")
 
 
 @dataclass(frozen=True)
-class ParallelPair:
-    """A sentence and its translation."""
-
-    source: str
-    translation: str
-    where: str
-
-
-@dataclass(frozen=True)
 class ParallelPairs:
     """Pairs in the file's order; how often one came again, how many rows had no translation, and which lines were left out."""
 
-    pairs: tuple[ParallelPair, ...]
+    pairs: tuple[TextPair, ...]
     columns: tuple[str, ...]
     repeated: int
     untranslated: int
@@ -206,7 +197,7 @@ def read_parallel_pairs(
     chosen, header = _choose_columns(path, tuple(columns))
     bad = BadLines(keep=1_000_000) if skip_bad else None
     wanted = make_row_filter(where)
-    made: dict[tuple[str, str], ParallelPair] = {}
+    made: dict[tuple[str, str], TextPair] = {}
     read = untranslated = 0
     for row in _read_rows(path, header, bad):
         try:
@@ -221,11 +212,11 @@ def read_parallel_pairs(
         untranslated += not found
         read += len(found)
         for pair in found:
-            made.setdefault((pair.source, pair.translation), pair)
+            made.setdefault((pair.a, pair.b), pair)
     return ParallelPairs(tuple(made.values()), chosen, read - len(made), untranslated, tuple(bad.first) if bad else ())
 
 
-def _make_pairs(row: Row, columns: Sequence[str]) -> Iterator[ParallelPair]:
+def _make_pairs(row: Row, columns: Sequence[str]) -> Iterator[TextPair]:
     values = flatten(row.values)
     source, *translations = (_get_sentence(values, name, row.where) for name in columns)
     if not source:
@@ -234,7 +225,7 @@ def _make_pairs(row: Row, columns: Sequence[str]) -> Iterator[ParallelPair]:
         return
     for text in translations:
         if text:
-            yield ParallelPair(source, text, row.where)
+            yield TextPair(source, text, row.where)
 
 
 def _get_sentence(values: Mapping[str, Any], name: str, where: str) -> str:

@@ -151,7 +151,8 @@ def compare_retrieval(
     `query_encoders` are the same two models with their query prompts, where they have one.
     """
     check_options(compare_retrieval, locals())
-    _check(a, b)
+    check_encoder(a, "a")
+    check_encoder(b, "b")
     measure, _, cut = metric.partition("@")
     if not cut.isdigit() or measure not in ("ndcg", "mrr", "map", "recall", "precision"):
         raise UsageError(f"metric {metric!r}, expected for example ndcg@10, mrr@10, map@100, recall@100 or precision@5")
@@ -160,11 +161,6 @@ def compare_retrieval(
     runs = [search_task(encoder, task, k=k, query_encoder=asker) for encoder, asker in zip((a, b), askers, strict=True)]
     values = [score_queries(run, task.judgements, cuts=[k])[metric] for run in runs]
     return _make_comparison(metric, paired_bootstrap(values[0], values[1], resample_mean, resamples=resamples, seed=seed))
-
-
-def _check(a: Encoder, b: Encoder) -> None:
-    check_encoder(a, "a")
-    check_encoder(b, "b")
 
 
 def _average_precision_with(gold: ArrayLike) -> Statistic:

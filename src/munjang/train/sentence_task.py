@@ -32,7 +32,8 @@ from munjang.train.distill.teacher_targets import TeacherLabels, TeacherTargets,
 from munjang.train.encoder import Dense, Normalize, TailNorm, TrainableEncoder
 from munjang.train.examples import DataSource, Example, ExampleSet, read_examples
 from munjang.train.load_folder import quiet_transformers
-from munjang.train.objectives import OBJECTIVES, Objective, choose_objective, make_objective
+from munjang.train.objectives.base import Objective
+from munjang.train.objectives.registry import OBJECTIVES, choose_objective, make_objective
 from munjang.train.recipe import Recipe, StageRecipe, TeacherRecipe
 from munjang.train.report import PAIRS, Spread, find_middle
 from munjang.train.sampling import Sampled

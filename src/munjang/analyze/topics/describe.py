@@ -150,7 +150,7 @@ def name_topic(words: Sequence[str], id: int) -> str:
 
 
 def _choose_topic_words(model: TopicModel, weights_V: Floats, members: Ints) -> list[tuple[str, float]]:
-    return choose_words(weights_V, model.bag.chosen(members), count=model.settings.words, diversity=model.settings.diversity)
+    return choose_words(weights_V, model.bag.select(members), count=model.settings.words, diversity=model.settings.diversity)
 
 
 def _find_typical(model: TopicModel, members: Ints) -> tuple[int, ...]:

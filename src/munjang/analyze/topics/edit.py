@@ -61,7 +61,7 @@ def update_topics(
         np.concatenate([old.score_N, score_N]),
         old.excerpts + tuple(map(excerpt, texts)),
     )
-    grown = replace(model, documents=documents, bag=join_bags(model.bag, bag.chosen(same_N)))
+    grown = replace(model, documents=documents, bag=join_bags(model.bag, bag.select(same_N)))
     if isinstance(model.assigner, Prototypes):
         weight_P = np.bincount(old.component_N, minlength=len(model.topic_P))
         grown = _move_topics(grown, model.assigner, rows_NR, np.where(labels_N >= 0, component_N, -1), weight_P)

@@ -181,7 +181,7 @@ def assemble_model(
     if settings.method == "contextual":
         floors_P = np.full(prototypes, NO_FLOOR)
     documents = Documents(make_text_keys(texts), rows_UR[same_N], component_N, score_N, tuple(map(excerpt, texts)))
-    return TopicModel(settings, "", "", assigner, floors_P, np.arange(prototypes), bag.chosen(same_N), documents, ())
+    return TopicModel(settings, "", "", assigner, floors_P, np.arange(prototypes), bag.select(same_N), documents, ())
 
 
 def fingerprint(encoder: Encoder | None) -> str:

@@ -22,7 +22,8 @@ from munjang.errors import InputError, UsageError, quote
 from munjang.report.training_words import TrainingWord
 from munjang.report.words import Message
 from munjang.train.card import LOSSES
-from munjang.train.objectives.base import LabelKind, Objective
+from munjang.train.examples import DataShape
+from munjang.train.objectives.base import Objective
 from munjang.train.objectives.contrastive import Contrastive, InBatch, OnlineContrastive, TripletObjective
 from munjang.train.objectives.labelled import Angle, Classification, Cosent, Distillation, MarginMse, Regression
 from munjang.train.objectives.score_losses import (
@@ -157,16 +158,6 @@ def make_score_loss(name: str, settings: Mapping[str, object]) -> ScoreLoss:
     if name not in SCORE_LOSSES:
         raise UsageError(f"unknown loss {quote(name)}{suggest_objective(name, SCORE_LOSSES)}")
     return read_settings(SCORE_LOSSES[name], settings, where=f"loss {name!r}")
-
-
-@dataclass(frozen=True)
-class DataShape:
-    """What decides the objective. `classes` counts distinct classes or 0/1 labels; `label_range` is the lowest and highest score found."""
-
-    columns: int
-    label_kind: LabelKind | None = None
-    classes: int | None = None
-    label_range: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
