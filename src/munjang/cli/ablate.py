@@ -49,7 +49,6 @@ def ablate(
 
     Trains with 3 poolings × 2 objectives and 7 concatenations, over several seeds, and prints one table.
     """
-
     if output.exists() and not output.is_dir():
         raise UsageError(f"{output}: is a file, expected a folder to write the table to")
     if model is not None and scratch_layers is not None:

@@ -72,7 +72,6 @@ def adapt(
 
     The result is an ordinary model folder, which a recipe can train further on labelled data. --dev prints scores before and after.
     """
-
     if chosen_engine() == "fast":
         raise UsageError("--engine fast runs models, it does not train them\n  leave --engine out")
     settings = _objective_settings(options["method"], share=share, whole_words=whole_words)

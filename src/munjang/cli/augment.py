@@ -53,7 +53,6 @@ def augment(
     Pairs are neighbours among the texts, by words (BM25) and by meaning. Train a sentence encoder on human labels and these together.
     With --cosine the roles are reversed: a new cross-encoder first learns the sentence encoder's scores.
     """
-
     check_format(output)
     if cosine and cross is not None:
         raise UsageError("--cosine and --cross both choose the labels\n  leave out one of them")

@@ -57,7 +57,6 @@ def bulk(
 
     Finished shards are on disk and survive kill -9; --resume does the rest. Unreadable rows go to rejected.jsonl.
     """
-
     settings = BulkSettings(**options, quoting=False if no_quoting else None, pooling=chosen_pooling())
     if estimate:
         _estimate(inputs, model, settings, rows=rows, crew=WorkerConfig(**crew), as_json=as_json)
@@ -92,7 +91,6 @@ def _report(report: BulkReport, merged: Path | None, digest: str | None, *, as_j
 
 
 def _estimate(inputs: list[str], model: str | None, settings: BulkSettings, *, rows: int | None, crew: WorkerConfig, as_json: bool) -> None:
-
     found = estimate(
         inputs,
         model=model,
@@ -129,7 +127,6 @@ def _show_estimate(found: Estimate) -> None:
 @contextmanager
 def bulk_progress() -> Iterator[ProgressFactory]:
     """Yield what `encode_bulk` takes to show how far it is."""
-
     if not sys.stderr.isatty():
         yield _lines
         return
@@ -172,7 +169,6 @@ def bulk_progress() -> Iterator[ProgressFactory]:
 
 def _lines(job: BulkJob, specs: Sequence[ShardSpec]) -> Callable[[ShardSpec, Receipt, bool], None]:
     """Write a plain line of shards and bytes now and then."""
-
     weights = _weights(job, specs)
     total = sum(weights)
     started = told = time.monotonic()

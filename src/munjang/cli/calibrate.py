@@ -111,12 +111,10 @@ def score_rows(judge: PairJudge, data: AnyDataset) -> FloatArray:
 
 
 def _write(output: Path, curve: dict[str, Any]) -> None:
-
     atomic_write(output, json.dumps(curve, indent=1, allow_nan=False) + "\n")
 
 
 def _print(report: CalibrationReport, scores: FloatArray, output: Path | None, name: str) -> None:
-
     steps = np.linspace(float(scores.min()), float(scores.max()), STEPS)
     rows = [(f"{x:.2f}", f"{p:.2f}") for x, p in zip(steps, report.calibration.probability(steps), strict=True)]
     print_table((name, "probability of the same"), rows, right=(name, "probability of the same"))

@@ -55,7 +55,6 @@ def cluster(
     A library's documents are compared by their stored vectors.
     -o writes every row with its cluster and the cluster's phrases as .csv, .tsv or .jsonl.
     """
-
     check_rows_output(output)
     if options["method"] != "communities":
         require_sklearn("clustering")

@@ -80,7 +80,6 @@ def encoder_for(
 
 def load_beside(collection: TextCollection, model: str | None, *, compute: Compute | None) -> PromptedEncoder:
     """Load a model to read a collection's texts anew: the one named, else the library's own, else the default one."""
-
     return load_for(collection.source, collection.settings, model, compute).with_prompt(progress=True)
 
 

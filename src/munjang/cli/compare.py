@@ -62,7 +62,6 @@ def compare(
     Both are scored on the same resampled rows. Reads scored pairs, same/different pairs and retrieval sets. On pairs either model may be a
     sentence encoder (its cosine), a cross-encoder or a classifier of pairs; two classifiers are compared on classes, such as those of NLI.
     """
-
     delivery.check()
     models: tuple[Judge, Judge]
     given = {name: value for name, value in options.items() if value is not None}
@@ -81,7 +80,6 @@ def compare(
 def _compare_on_rows(
     names: tuple[str, str], data: AnyDataset, metric: str | None, options: Chosen, *, compute: Compute, positive: str | None
 ) -> tuple[tuple[Judge, Judge], Comparison]:
-
     labelled: list[LabelledPair] = [row for row in data.rows if isinstance(row, LabelledPair)]
     if labelled and _wants_accuracy(labelled, metric):
         first, second = (_load_classifier(name, compute=compute) for name in names)
@@ -97,12 +95,10 @@ def _compare_on_rows(
 
 def _wants_accuracy(rows: Sequence[LabelledPair], metric: str | None) -> bool:
     """Whether classes are compared: asked for, or since the labels are not those of same and different."""
-
     return metric == "accuracy" or (metric is None and any(row.label not in (SAME, DIFFERENT) for row in rows))
 
 
 def _load_classifier(name: str, *, compute: Compute) -> ProgressScorer:
-
     scorer = load_scorer(name, compute=compute)
     if scorer is None or len(scorer.model.labels) < 2:
         raise UsageError(
@@ -113,7 +109,6 @@ def _load_classifier(name: str, *, compute: Compute) -> ProgressScorer:
 
 def _check(data: AnyDataset, metric: str | None) -> None:
     """Refuse what cannot be compared before a model is loaded."""
-
     known = {ScoredPair: (None, "spearman", "pearson"), LabelledPair: (None, "ap", "accuracy")}
     if not data.rows:
         raise InputError(f"{data.source}: no rows, expected some to compare on")
@@ -130,7 +125,6 @@ def _check(data: AnyDataset, metric: str | None) -> None:
 def _compare_on_corpus(
     names: tuple[str, str], path: Path, options: Chosen, *, split: str, compute: Compute
 ) -> tuple[tuple[PromptedEncoder, PromptedEncoder], Comparison, dict[str, str]]:
-
     task = read_retrieval(path, split=split)
     tell(task)
     (ask_a, a), (ask_b, b) = (load_for_search(name, compute=compute) for name in names)
@@ -140,7 +134,6 @@ def _compare_on_corpus(
 
 def _is_corpus(file: str) -> bool:
     """Whether a path is a retrieval set: a folder of one, or a JSON file that is one object (SQuAD) and not a list of rows."""
-
     path = Path(file)
     if path.is_dir():
         return is_beir(path) or is_cranfield(path)

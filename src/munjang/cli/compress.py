@@ -108,7 +108,6 @@ def compress(
 
 
 def _texts(files: list[Path], columns: list[str], skip_bad: bool) -> list[str]:
-
     found: dict[str, None] = {}
     for file in files:
         read = read_plain_texts(file, columns=columns, skip_bad=skip_bad)
@@ -120,7 +119,6 @@ def _texts(files: list[Path], columns: list[str], skip_bad: bool) -> list[str]:
 
 
 def _dev(file: str, scale: tuple[float, float] | None, skip_bad: bool) -> AnyDataset:
-
     with located(file, split="dev") as path:
         data = read_dev_file(path, read_options(scale=scale, skip_bad=skip_bad))
     tell(data)

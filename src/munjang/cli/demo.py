@@ -122,7 +122,6 @@ def _hit(query: DemoQuery, sample: Sample, *, rank: int, score: float) -> DemoHi
 
 
 def _default_reranker(compute: Compute) -> CrossEncoder | None:
-
     return load_cross_encoder(compute=compute) if has_default_reranker() else None
 
 

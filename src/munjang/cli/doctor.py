@@ -50,7 +50,6 @@ def doctor(as_json: JsonOption = False) -> None:
 
 def examine() -> list[Finding]:
     """Look at everything and return what was found, in the order in which it is shown."""
-
     return [*software(), *machine(models_home().parent), *devices(), *models()]
 
 
@@ -315,7 +314,6 @@ def packages_finding(requirements: list[str] | None = None) -> Finding:
 
 def _find_version(name: str) -> str | None:
     """Return the version of a package; builds of onnxruntime for other devices stand for onnxruntime."""
-
     builds = [each for spec in DEVICES for each in spec.packages if each.startswith("onnxruntime-")] if name == "onnxruntime" else []
     for each in (name, *builds):
         try:

@@ -171,7 +171,6 @@ def _blocks(encoder: SentenceEncoder, records: Iterator[Record], options: Chosen
 
 def _refuse_unclean(records: Iterator[Record], bad: BadLines | None) -> Iterator[Record]:
     """Refuse texts that no model takes while their line is still known."""
-
     for record in records:
         try:
             clean(record.text)

@@ -57,7 +57,6 @@ def inspect(
 
     -o writes the tables, and for two sentences the heat map, as an HTML page.
     """
-
     if output is not None and output.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{output}: expected a name that ends in .html")
     encoder, spoken = load_model(model), report_language(language)
@@ -76,7 +75,6 @@ def inspect(
 
 
 def _show_one(found: Inspection, model: str, *, output: Path | None, language: Language, as_json: bool) -> None:
-
     if output is not None:
         _write(output, inspection_page(found, model=model, language=language))
     if as_json:
@@ -91,7 +89,6 @@ def _show_one(found: Inspection, model: str, *, output: Path | None, language: L
 def _show_two(
     compared: TokenComparison, model: str, *, expected: float | None, output: Path | None, language: Language, as_json: bool
 ) -> None:
-
     if output is not None:
         _write(output, comparison_page(compared, model=model, expected=expected, language=language))
     if as_json:
@@ -157,7 +154,6 @@ def layer_name(name: str, language: Language) -> str:
 
 def vector_facts(found: Inspection, language: Language = "en") -> list[tuple[str, str]]:
     """Return what there is to say about the sentence vector."""
-
     numbers = ", ".join(f"{value:.4f}" for value in found.vector[:FIRST_NUMBERS])
     size = say(Word.VECTOR_SIZE, language, count=len(found.vector), norm=float(np.linalg.norm(found.vector)))
     return [(say(Word.VECTOR, language), size), (say(Word.VECTOR_BEGINS, language), f"{numbers}, …")]
@@ -216,7 +212,6 @@ def _warn_if_cut(found: Inspection) -> None:
 
 
 def _write(output: Path, html: str) -> None:
-
     atomic_write(output, html)
     note(f"written to {output}")
 

@@ -62,7 +62,6 @@ def keywords(
 
     Phrases are quoted from the text; Korean ones without particles and endings. -o writes .csv, .tsv or .jsonl.
     """
-
     check_rows_output(output)
     if html is not None and html.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{html}: expected a name that ends in .html")

@@ -95,7 +95,6 @@ def open_with_model(
 
 def load_for(path: str, settings: Settings | None, model: str | None, compute: Compute | None) -> SentenceEncoder:
     """Load the model named as the library at `path` would have it, else the library's own; where there is no library, the default model."""
-
     if settings is None:
         return load_model(model, compute=compute or DEFAULT_COMPUTE)
     name = model or own_model(path, settings)
@@ -113,7 +112,6 @@ def read_all(files: Sequence[str], columns: Columns, *, bad: BadLines | None) ->
 
 
 def _folder(folder: Path, columns: Columns, bad: BadLines | None) -> Iterator[Record]:
-
     found = 0
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")):
         name = path.relative_to(folder).as_posix()

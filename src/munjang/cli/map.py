@@ -100,7 +100,6 @@ def _name_clusters(
     vectors: Vectors, rows: Sequence[TextRow], options: Chosen, analysis: TextAnalysis, language: Language
 ) -> list[str | None]:
     """Return each row's cluster, named by its key phrases."""
-
     labels = cluster(vectors, **options_for(cluster, options)).labels_N.tolist()
     names = find_cluster_phrases([row.text for row in rows], labels, **options_for(find_cluster_phrases, options), by=analysis.tagger())
     written = {label: ", ".join(phrases) or say(Word.CLUSTER, language, number=label) for label, phrases in names.items()}

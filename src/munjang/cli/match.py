@@ -68,7 +68,6 @@ def match(
     Either may be a library, whose vectors are reused.
     -o writes .csv, .tsv or .jsonl.
     """
-
     check_rows_output(output)
     if calibrate is not None and (options["threshold"] is not None or options["margin"]):
         raise UsageError("--calibrate finds a threshold for cosines, so it goes with neither --threshold nor --margin")

@@ -51,7 +51,6 @@ def mine(
     A hard negative is a text that the model mistakes for an answer. Margins exclude false negatives: texts so close that they are
     probably right, too.
     """
-
     check_output(output)
     check_format(output)
     data = read_text_pairs(pairs, read_options(layout=layout, columns=column, skip_bad=skip_bad))

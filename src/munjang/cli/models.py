@@ -54,7 +54,6 @@ def list_(as_json: JsonOption = False) -> None:
 @app.command(epilog=examples("munjang models show all-MiniLM-L6-v2"))
 def show(name: NameArgument, as_json: JsonOption = False) -> None:
     """Show a model's dimension, layers, size, limits, prompts and licence."""
-
     facts = describe(resolve(name))
     if as_json:
         emit(asdict(facts))
@@ -91,7 +90,6 @@ def check(
 
     The exit code is 1 if the model is defective.
     """
-
     found = check_model(resolve(name))
     if as_json:
         emit(asdict(found))
@@ -110,7 +108,6 @@ def pull(
     as_json: JsonOption = False,
 ) -> None:
     """Download a model from the Hugging Face hub to the models directory; the only command that downloads."""
-
     note(f"downloading {name} from the Hugging Face hub")
     path = pull_model(name, revision=revision)
     emit({"name": name, "path": str(path)}) if as_json else print(path)

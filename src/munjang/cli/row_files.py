@@ -50,7 +50,6 @@ def no_text(names: Sequence[str], bad: BadLines | None = None) -> InputError:
 
 def read_text_rows(path: str, columns: Columns) -> list[TextRow]:
     """Read a whole file and refuse texts that no model takes while their line is still known."""
-
     rows = list(read_rows(path, format=columns.format, encoding=columns.encoding, quoting=columns.quoting))
     found = []
     for number, record in enumerate(make_records(rows, text_column=columns.text_column, id_column=columns.id_column), start=1):
@@ -82,7 +81,6 @@ def check_rows_output(output: Path | None, *, suffixes: Sequence[str] = TABLES) 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write rows in the format the name says; a .txt file gets the column "text" alone."""
-
     suffix = path.suffix.lower()
     if suffix == ".jsonl":
         atomic_write(path, "".join(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows))
@@ -97,7 +95,6 @@ def stream_rows(path: Path, names: Sequence[str], rows: Iterable[Mapping[str, An
 
     `names` are the columns of a table; a tab or line break inside a text is a space in TSV, whose quotation marks are ordinary characters.
     """
-
     suffix = path.suffix.lower()
     with atomic_file(path) as handle:
         # a lone surrogate becomes a visible escape, which in JSON is the character itself

@@ -56,7 +56,6 @@ class Delivery:
 
 def deliver(body: Mapping[str, Any], *, output: Path | None, as_json: bool) -> None:
     """Write the report to a file if one is named, and print it if JSON is wanted."""
-
     if output is not None:
         # A lone surrogate in a text becomes a JSON escape.
         atomic_write(output, json.dumps(body, ensure_ascii=False, indent=1, allow_nan=False).encode("utf-8", "backslashreplace") + b"\n")

@@ -154,7 +154,6 @@ def _settings(
     queue_tokens: int,
     max_wait: float,
 ) -> ServerSettings:
-
     from munjang.serve.keys import read_key
 
     one, several = key_files
@@ -209,7 +208,6 @@ def _pair_classifiers(names: list[str], compute: Compute) -> list[PairClassifier
 
 def load_rerankers(names: list[str], compute: Compute) -> list[CrossEncoder]:
     """Load the cross-encoders that are named, or the default one where there is one."""
-
     if names:
         return [load_cross_encoder(resolve_reranker(name).path, compute=compute) for name in names]
     try:

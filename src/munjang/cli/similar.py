@@ -85,7 +85,6 @@ def similar(
     The description next to the score is based on human judgements of pairs that this model scored; other models show the score alone.
     With --matrix, -o writes .html or .svg (a picture), .csv or .npy.
     """
-
     if calibration is not None and (matrix or metric not in (None, "cosine")):
         raise UsageError("--calibration says what the cosine of two sentences means, so it goes with neither --matrix nor another --metric")
     if matrix:
@@ -167,7 +166,6 @@ def _matrix(
 
 
 def _print(scores_NM: Floats, rows: list[str], columns: list[str]) -> None:
-
     if scores_NM.size > SHOWN_CELLS:
         side = int(SHOWN_CELLS**0.5)
         note(f"{len(rows):,} x {len(columns):,} scores; the first {side} rows and columns are shown (-o writes all)")
@@ -211,7 +209,6 @@ def _check_output(output: Path | None) -> None:
 
 
 def _texts(path: str, text_column: str | None, format: Format | None, encoding: str, *, no_quoting: bool) -> list[str]:
-
     quoting = False if no_quoting else None
     texts = [record.text for record in read_texts(path, text_column=text_column, format=format, encoding=encoding, quoting=quoting)]
     if not texts:

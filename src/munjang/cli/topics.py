@@ -85,7 +85,6 @@ def fit(
     as_json: JsonOption = False,
 ) -> None:
     """Find the topics of a collection and save them."""
-
     if html is not None and html.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{html}: expected a name that ends in .html")
     read = read_collection(file, columns)
@@ -121,7 +120,6 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show saved topics, or one of them with its typical documents."""
-
     model = load_topics(folder)
     if topic is None:
         show_model(model, as_json=as_json)
@@ -144,7 +142,6 @@ def assign(
 
     -o writes the rows with the topic as .csv, .tsv or .jsonl.
     """
-
     check_rows_output(output)
     found = load_topics(folder)
     rows = read_collection(file, columns).rows
@@ -179,7 +176,6 @@ def find(
     as_json: JsonOption = False,
 ) -> None:
     """Find the saved topics closest to a query."""
-
     if not query.strip():
         raise UsageError("the query is empty, expected something to look for")
     found = load_topics(folder)
@@ -205,7 +201,6 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Write the HTML report of saved topics: map, words, typical documents, hierarchy."""
-
     model = load_topics(folder)
     spoken = report_language(language)
     write_report(model, output, title or say(Word.TOPICS, spoken), language=spoken)
@@ -226,7 +221,6 @@ def read_vectors(path: Path) -> Vectors:
 
 def own_encoder(model: TopicModel, name: str | None, compute: Compute | None) -> Encoder:
     """Load the encoder that a topic model was made with, computing as it did then, or the one named; another one is refused."""
-
     if not model.encoder and name is None:
         raise UsageError("the topics were found on vectors from a file\n  name their model with --model")
     encoder = load_encoder(name or model.encoder_name or None, compute=compute, made=model.encoder or None)
@@ -246,7 +240,6 @@ def own_encoder(model: TopicModel, name: str | None, compute: Compute | None) ->
 
 def column_values(rows: Sequence[TextRow], column: str, file: str) -> list[Any]:
     """Return a column of all rows."""
-
     for row in rows:
         if column not in row.values:
             raise describe_missing_column(column, row.values, where=f"{file} row {row.number}")
@@ -262,10 +255,9 @@ def merge(
     as_json: JsonOption = False,
 ) -> None:
     """Merge saved topics, or the closest ones until there are few enough."""
-
     if bool(topics) == (to is not None):
         raise UsageError("merge takes the numbers of topics, or --to: expected one of them")
-    model = _load(folder)
+    model = load_topics(folder)
     changed = merge_topics(model, [topics]) if topics else reduce_topics(model, to or 1)
     _save(changed, folder, output, as_json)
 
@@ -280,7 +272,7 @@ def split(
     as_json: JsonOption = False,
 ) -> None:
     """Split a saved topic."""
-    _save(split_topic(_load(folder), topic, **options), folder, output, as_json)
+    _save(split_topic(load_topics(folder), topic, **options), folder, output, as_json)
 
 
 @app.command(epilog=examples("munjang topics outliers model/ 0"))
@@ -291,8 +283,7 @@ def outliers(
     as_json: JsonOption = False,
 ) -> None:
     """Change the fraction of documents without a topic; 0 gives every document one."""
-
-    _save(set_outliers(_load(folder), share), folder, output, as_json)
+    _save(set_outliers(load_topics(folder), share), folder, output, as_json)
 
 
 @app.command(epilog=examples('munjang topics rename model/ 0 "elections"'))
@@ -304,8 +295,7 @@ def rename(
     as_json: JsonOption = False,
 ) -> None:
     """Rename a saved topic."""
-
-    _save(rename_topic(_load(folder), topic, name), folder, output, as_json)
+    _save(rename_topic(load_topics(folder), topic, name), folder, output, as_json)
 
 
 @app.command(epilog=examples("munjang topics update model/ more.csv"))
@@ -320,20 +310,13 @@ def update(
     as_json: JsonOption = False,
 ) -> None:
     """Add documents to saved topics; those that fit none form new topics."""
-
-    found = _load(folder)
+    found = load_topics(folder)
     read = read_collection(file, columns)
     ready = None if vectors is None else read_vectors(vectors)
     encoder = None if ready is not None else own_encoder(found, chosen_model.model, chosen_model.compute)
     _save(update_topics(found, read.texts, vectors=ready, encoder=encoder), folder, output, as_json)
 
 
-def _load(folder: Path) -> TopicModel:
-
-    return load_topics(folder)
-
-
 def _save(model: TopicModel, folder: Path, output: Path | None, as_json: bool) -> None:
-
     save_topics(model, output or folder)
     show_model(model, as_json=as_json, saved=str(output or folder))

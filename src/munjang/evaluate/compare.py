@@ -7,7 +7,7 @@ hard rows count for both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, TypeAlias
 
 from numpy.typing import ArrayLike
@@ -103,7 +103,7 @@ def compare_sts(
     scores_a, scores_b = (measure_pairs(model, pairs) for model in (a, b))
     made = compare_scores(scores_a, scores_b, gold, against=against, resamples=resamples, seed=seed)
     metric = against if is_scorer(a) or is_scorer(b) else f"{against}_cosine"
-    return Comparison(metric, made.n, made.a, made.b, made.difference, made.ci95, made.p)
+    return replace(made, metric=metric)
 
 
 def compare_pairs(

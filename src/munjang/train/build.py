@@ -132,7 +132,6 @@ def wrap_tokenizer(tokenizer: Any, *, max_length: int) -> Any:
 
 
 def _train_wordpiece(recipe: ScratchRecipe, texts: list[str]) -> Any:
-
     normalizer = normalizers.BertNormalizer(lowercase=recipe.lowercase, strip_accents=False)
     splitter = pre_tokenizers.BertPreTokenizer()
     draft = Tokenizer(models.WordPiece(unk_token="[UNK]"))  # noqa: S106
@@ -149,7 +148,6 @@ def _train_wordpiece(recipe: ScratchRecipe, texts: list[str]) -> Any:
 
 
 def _train_unigram(recipe: ScratchRecipe, texts: list[str]) -> Any:
-
     normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()] if recipe.lowercase else [normalizers.NFKC()])
     draft = Tokenizer(models.Unigram())
     draft.normalizer, draft.pre_tokenizer = normalizer, pre_tokenizers.Metaspace()
@@ -182,7 +180,6 @@ def _fix_order(scores: dict[str, float]) -> list[tuple[str, float]]:
 
 
 def _add_special(tokenizer: Any) -> Any:
-
     tokenizer.add_special_tokens(list(SPECIAL))
     ids = [(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
     tokenizer.post_processor = processors.TemplateProcessing(

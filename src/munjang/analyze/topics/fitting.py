@@ -256,7 +256,6 @@ def _sort_by_size(model: TopicModel) -> TopicModel:
 def _fit_contextual(
     texts: Sequence[str], vectors_UD: Vectors, bag: Bag, same_N: Ints, settings: TopicSettings, encoder: Encoder | None, by: Tagger
 ) -> TopicModel:
-
     if settings.labels or settings.guides:
         raise UsageError("a contextual topic model takes neither labels nor seed words\n  use the method graph, kmeans or hdbscan")
     assigner = fit_contextual(bag, vectors_UD, topics=settings.topics, seed=settings.seed)
