@@ -12,6 +12,7 @@ import typer
 from munjang.atomic import atomic_write
 from munjang.cli.load_model import load_model
 from munjang.cli.options import JsonOption, LanguageOption, ModelOption, OutputOption, examples, new_app, report_language
+from munjang.cli.row_files import PAGES, check_rows_output
 from munjang.cli.show import emit, note, print_facts, print_heat, print_table
 from munjang.cli.similar import sentence
 from munjang.errors import UsageError
@@ -57,8 +58,7 @@ def inspect(
 
     -o writes the tables, and for two sentences the heat map, as an HTML page.
     """
-    if output is not None and output.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{output}: expected a name that ends in .html")
+    check_rows_output(output, suffixes=PAGES)
     encoder, spoken = load_model(model), report_language(language)
     if second is None:
         found = inspect_text(encoder, sentence(first))

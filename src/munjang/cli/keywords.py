@@ -25,9 +25,8 @@ from munjang.cli.options import (
     new_app,
     report_language,
 )
-from munjang.cli.row_files import TextRow, check_rows_output, write_rows
+from munjang.cli.row_files import PAGES, TextRow, check_rows_output, write_rows
 from munjang.cli.show import console, emit, one_line, print_facts, print_table
-from munjang.errors import UsageError
 from munjang.text.unicode import clean
 
 if TYPE_CHECKING:
@@ -63,8 +62,7 @@ def keywords(
     Phrases are quoted from the text; Korean ones without particles and endings. -o writes .csv, .tsv or .jsonl.
     """
     check_rows_output(output)
-    if html is not None and html.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{html}: expected a name that ends in .html")
+    check_rows_output(html, suffixes=PAGES)
     by = analysis.tagger()
     read = read_collection(file, columns)
     rows, texts, encoder = read.rows, read.texts, load_beside(read, chosen_model.model, compute=chosen_model.compute)

@@ -26,9 +26,9 @@ from munjang.cli.options import (
     new_app,
     report_language,
 )
-from munjang.cli.row_files import TextRow
+from munjang.cli.row_files import PAGES, TextRow, check_rows_output
 from munjang.cli.show import emit, print_facts
-from munjang.errors import InputError, UsageError, quote
+from munjang.errors import InputError, quote
 from munjang.options import options_for
 from munjang.report.words import Word, say
 from munjang.text.unicode import clean
@@ -69,8 +69,7 @@ def draw(
     """
     from munjang.report.map_page import MapPoint, map_page
 
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{output}: expected a name that ends in .html")
+    check_rows_output(output, suffixes=PAGES)
     if colour is None and options["method"] != "communities":
         require_sklearn("clustering")
     spoken = report_language(language)

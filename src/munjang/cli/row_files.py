@@ -20,6 +20,7 @@ from munjang.text.unicode import clean
 
 TABLES = (".csv", ".tsv", ".jsonl")
 TEXTS = (*TABLES, ".txt")
+PAGES = (".html", ".htm")
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from munjang.cli.options import (
     examples,
     report_language,
 )
-from munjang.cli.row_files import TextRow, beside, check_rows_output, write_rows
+from munjang.cli.row_files import PAGES, TextRow, beside, check_rows_output, write_rows
 from munjang.cli.show import emit, print_facts, print_table
 from munjang.cli.topics_show import show_model, show_topic, write_report
 from munjang.errors import InputError, UsageError
@@ -85,8 +85,7 @@ def fit(
     as_json: JsonOption = False,
 ) -> None:
     """Find the topics of a collection and save them."""
-    if html is not None and html.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{html}: expected a name that ends in .html")
+    check_rows_output(html, suffixes=PAGES)
     read = read_collection(file, columns)
     rows = read.rows
     times = None if time_column is None else column_values(rows, time_column, file)
