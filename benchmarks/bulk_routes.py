@@ -43,8 +43,8 @@ def bulk(
     source: str, output: str, model: str, shards: int, *, workers: int | None = None, threads: int | None = None, dask: str | None = None
 ) -> float:
     """Return the seconds from the beginning of the first shard to the end of the job."""
+    from munjang.bulk.job import BulkSettings
     from munjang.bulk.run import WorkerConfig, encode_bulk
-    from munjang.bulk.settings import BulkSettings
 
     with Path(source).open("rb") as lines:
         rows = sum(1 for _ in lines)

@@ -155,7 +155,7 @@ def compare_step(objective: str, batch: int) -> dict[str, float]:
     from sentence_transformers import SentenceTransformer
 
     from munjang.train.load_folder import EncoderOptions, load_encoder
-    from munjang.train.objectives import make_objective
+    from munjang.train.objectives.registry import make_objective
 
     data = rows(objective)[:batch]
     labels = None if objective == "in_batch" else torch.tensor([label for _, _, label in data])

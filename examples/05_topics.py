@@ -5,7 +5,7 @@ from pathlib import Path
 
 from munjang import SentenceEncoder, fit_topics
 from munjang.analyze.topics.assign import assign_topics, find_topics
-from munjang.analyze.topics.trends import topics_over_time
+from munjang.analyze.topics.describe import topics_over_time
 from munjang.text.readers import read_texts
 
 HERE = Path(__file__).parent

@@ -25,7 +25,6 @@ ROOMS_OF_FUNCTIONS = (
     "munjang.data.read",
     "munjang.data.retrieval",
     "munjang.evaluate.lint",
-    "munjang.evaluate.mse",
     "munjang.evaluate.nli",
     "munjang.evaluate.pairs",
     "munjang.evaluate.rerank",

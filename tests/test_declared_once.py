@@ -28,8 +28,8 @@ from munjang.analyze.pairs import mine_pairs
 from munjang.analyze.topics.assign import find_topics
 from munjang.analyze.topics.edit import split_topic
 from munjang.analyze.topics.fitting import fit_topics
+from munjang.bulk.job import BulkSettings
 from munjang.bulk.run import WorkerConfig
-from munjang.bulk.settings import BulkSettings
 from munjang.cli.compress import CompressionSteps
 from munjang.errors import UsageError
 from munjang.evaluate.calibrate import calibrate
@@ -52,16 +52,17 @@ from munjang.options import REQUIRED, Declared, Option, check_options, declared_
 from munjang.serve.settings import ServerSettings
 from munjang.text.morphology import analyse
 from munjang.text.readers import read_texts
-from munjang.train.ablate import AblationPlan
+from munjang.train.ablate import run_ablation
+from munjang.train.adapt.run import adapt_model
 from munjang.train.augment import label_pairs, sample_pairs
+from munjang.train.distill.run import DISTILL_STAGE, STUDENT, run_distillation
 from munjang.train.examples import DataSource
 from munjang.train.mine import mine_negatives
-from munjang.train.plans import DISTILL_STAGE, STUDENT, AdaptPlan, DistillOptions
 from munjang.train.recipe import ModelRecipe, StageRecipe, TeacherRecipe, TopKeys
 
 VERBS: dict[str, tuple[tuple[Callable[..., Any], ...], str | None]] = {
-    "ablate": ((AblationPlan, StageRecipe, DataSource), None),
-    "adapt": ((AdaptPlan, StageRecipe, ModelRecipe, TopKeys, DataSource), None),
+    "ablate": ((run_ablation, StageRecipe, DataSource), None),
+    "adapt": ((adapt_model, StageRecipe, ModelRecipe, TopKeys, DataSource), None),
     "add": ((Library.open, read_texts), "/api/libraries"),
     "augment": ((sample_pairs, label_pairs), None),
     "bulk": ((BulkSettings, WorkerConfig), None),
@@ -72,7 +73,7 @@ VERBS: dict[str, tuple[tuple[Callable[..., Any], ...], str | None]] = {
     "cluster": ((cluster, find_cluster_phrases), "/api/clusters"),
     "compare": ((compare_sts,), None),
     "compress": ((CompressionSteps, PruneOptions), None),
-    "distill": ((DistillOptions, StageRecipe, ModelRecipe, TeacherRecipe, TopKeys, DataSource), None),
+    "distill": ((run_distillation, StageRecipe, ModelRecipe, TeacherRecipe, TopKeys, DataSource), None),
     "encode": ((SentenceEncoder.encode, SentenceEncoder.load, read_texts), None),
     "evaluate clustering": ((evaluate_clustering,), None),
     "evaluate nli": ((evaluate_nli,), None),
@@ -111,7 +112,7 @@ OWN = {
 """Options that a command has without the verb's default, and why."""
 
 CHANGED: dict[tuple[str, str], Any] = {("distill", name): value for name, value in (DISTILL_STAGE | STUDENT).items()}
-"""Defaults of a package that does the verb for a purpose of its own; they stand in `train/plans.py` alone."""
+"""Defaults of a package that does the verb for a purpose of its own; they stand in `train/distill/run.py` alone."""
 
 LATER = {("add", name) for name in ("patience", *declared_options(read_texts))}
 """Options of a verb that a request of the server does not have."""

@@ -44,7 +44,7 @@ def parquet_input() -> None:
 
 
 def parquet_output() -> None:
-    from munjang.cli.vector_files import ParquetWriter
+    from munjang.cli.encode import ParquetWriter
 
     ParquetWriter(io.BytesIO(), False)
 

@@ -49,31 +49,29 @@ _NAMES = {
     "munjang.analyze.classify.saving": ("load_classifier", "save_classifier"),
     "munjang.analyze.classify.zero_shot": ("classify_texts", "make_classifier"),
     "munjang.analyze.topics.fitting": ("fit_topics",),
-    "munjang.analyze.topics.model": ("Topic", "TopicModel"),
+    "munjang.analyze.topics.model": ("Topic", "TopicModel", "TopicSettings"),
     "munjang.analyze.topics.saving": ("load_topics", "save_topics"),
-    "munjang.analyze.topics.settings": ("TopicSettings",),
     "munjang.analyze.layout": ("lay_out",),
     "munjang.analyze.pairs": ("MinedPairs", "Pair", "mine_pairs"),
     "munjang.analyze.topics.assign": ("Assigned", "assign_topics", "find_topics"),
     "munjang.analyze.topics.edit": ("merge_topics", "reduce_topics", "rename_topic", "set_outliers", "split_topic", "update_topics"),
-    "munjang.analyze.topics.trends": ("topics_over_time", "topics_per_class"),
+    "munjang.analyze.topics.describe": ("topics_over_time", "topics_per_class"),
     "munjang.evaluate.calibrate": ("Calibration", "calibrate", "load_calibration"),
     "munjang.evaluate.clustering": ("evaluate_clustering",),
     "munjang.evaluate.compare": ("Comparison", "compare_pairs", "compare_retrieval", "compare_sts"),
-    "munjang.evaluate.mse": ("evaluate_mse",),
     "munjang.evaluate.nli": ("evaluate_nli",),
     "munjang.evaluate.pairs": ("evaluate_pairs",),
     "munjang.evaluate.rerank": ("evaluate_rerank",),
     "munjang.evaluate.retrieval": ("evaluate_retrieval",),
     "munjang.evaluate.sts": ("evaluate_sts",),
-    "munjang.evaluate.translation": ("evaluate_translation",),
+    "munjang.evaluate.translation": ("evaluate_mse", "evaluate_translation"),
     "munjang.evaluate.triplets": ("evaluate_triplets",),
     "munjang.models.inspect": ("compare_tokens", "inspect_text"),
     "munjang.text.readers": ("read_texts",),
     "munjang.train.mine": ("MinedTriplets", "mine_negatives"),
     "munjang.train.augment": ("SilverPair", "label_pairs", "sample_pairs"),
     "munjang.bulk.run": ("BulkReport", "WorkerConfig", "encode_bulk"),
-    "munjang.bulk.settings": ("BulkSettings",),
+    "munjang.bulk.job": ("BulkSettings",),
     "munjang.bulk.dask_frame": ("classify_dask", "encode_dask"),
     "munjang.types": ("Encoder", "Scorer"),
     "munjang.errors": (
@@ -126,6 +124,8 @@ if TYPE_CHECKING:
     from munjang.analyze.topics.assign import Assigned as Assigned
     from munjang.analyze.topics.assign import assign_topics as assign_topics
     from munjang.analyze.topics.assign import find_topics as find_topics
+    from munjang.analyze.topics.describe import topics_over_time as topics_over_time
+    from munjang.analyze.topics.describe import topics_per_class as topics_per_class
     from munjang.analyze.topics.edit import merge_topics as merge_topics
     from munjang.analyze.topics.edit import reduce_topics as reduce_topics
     from munjang.analyze.topics.edit import rename_topic as rename_topic
@@ -135,17 +135,15 @@ if TYPE_CHECKING:
     from munjang.analyze.topics.fitting import fit_topics as fit_topics
     from munjang.analyze.topics.model import Topic as Topic
     from munjang.analyze.topics.model import TopicModel as TopicModel
+    from munjang.analyze.topics.model import TopicSettings as TopicSettings
     from munjang.analyze.topics.saving import load_topics as load_topics
     from munjang.analyze.topics.saving import save_topics as save_topics
-    from munjang.analyze.topics.settings import TopicSettings as TopicSettings
-    from munjang.analyze.topics.trends import topics_over_time as topics_over_time
-    from munjang.analyze.topics.trends import topics_per_class as topics_per_class
     from munjang.bulk.dask_frame import classify_dask as classify_dask
     from munjang.bulk.dask_frame import encode_dask as encode_dask
+    from munjang.bulk.job import BulkSettings as BulkSettings
     from munjang.bulk.run import BulkReport as BulkReport
     from munjang.bulk.run import WorkerConfig as WorkerConfig
     from munjang.bulk.run import encode_bulk as encode_bulk
-    from munjang.bulk.settings import BulkSettings as BulkSettings
     from munjang.errors import Busy as Busy
     from munjang.errors import DamagedFile as DamagedFile
     from munjang.errors import DeviceError as DeviceError
@@ -164,12 +162,12 @@ if TYPE_CHECKING:
     from munjang.evaluate.compare import compare_pairs as compare_pairs
     from munjang.evaluate.compare import compare_retrieval as compare_retrieval
     from munjang.evaluate.compare import compare_sts as compare_sts
-    from munjang.evaluate.mse import evaluate_mse as evaluate_mse
     from munjang.evaluate.nli import evaluate_nli as evaluate_nli
     from munjang.evaluate.pairs import evaluate_pairs as evaluate_pairs
     from munjang.evaluate.rerank import evaluate_rerank as evaluate_rerank
     from munjang.evaluate.retrieval import evaluate_retrieval as evaluate_retrieval
     from munjang.evaluate.sts import evaluate_sts as evaluate_sts
+    from munjang.evaluate.translation import evaluate_mse as evaluate_mse
     from munjang.evaluate.translation import evaluate_translation as evaluate_translation
     from munjang.evaluate.triplets import evaluate_triplets as evaluate_triplets
     from munjang.library.index_config import Tuning as Tuning

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from munjang.bulk.job import BulkSettings
 from munjang.bulk.run import WorkerConfig, encode_bulk
-from munjang.bulk.settings import BulkSettings
 
 WORDS = "the rain sun cat dog sleep train book coffee river winter snow 비가 눈이 온다 겨울 날씨".split()  # noqa: SIM905
 

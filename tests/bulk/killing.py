@@ -22,7 +22,7 @@ class Run:
         self.output = output
         arguments = ["bulk", str(source), "-o", str(output), "--model", str(model), "--shard-rows", str(shard_rows), "--resume", "--json"]
         arguments += ["--workers", str(workers), *(["--dask", "local"] if dask else [])]
-        self._mark = "spawn_main" if dask else "munjang.bulk.worker"
+        self._mark = "spawn_main" if dask else "munjang.bulk.local_run"
         self.process = subprocess.Popen(
             [sys.executable, "-m", "munjang.cli.main", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from munjang.bulk.input_streams import inspect_input
-from munjang.bulk.plan import plan_shards
-from munjang.bulk.read_shard import read_shard
-from munjang.bulk.settings import BulkSettings
+from munjang.bulk.job import BulkSettings
+from munjang.bulk.plan import plan_shards, read_shard
 from munjang.errors import InputError
 
 SETTINGS = BulkSettings(shard_rows=2)

@@ -11,7 +11,7 @@ import pytest
 from tests.bulk.conftest import write_jsonl
 
 from munjang.bulk.estimate import EFFICIENCY, estimate
-from munjang.bulk.settings import BulkSettings
+from munjang.bulk.job import BulkSettings
 from munjang.errors import InputError, UsageError
 from munjang.models.sentence_encoder import SentenceEncoder
 

@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 
 from munjang.bulk import input_streams
 from munjang.bulk.input_streams import forget_packed, inspect_input, open_lines
-from munjang.bulk.job import InputFile
-from munjang.bulk.plan import guess_rows, plan_shards
-from munjang.bulk.read_shard import ShardRows, read_shard
+from munjang.bulk.job import BulkSettings, InputFile
+from munjang.bulk.plan import ShardRows, guess_rows, plan_shards, read_shard
 from munjang.bulk.run import find_inputs
-from munjang.bulk.settings import BulkSettings
 from munjang.errors import InputError, UsageError
 from munjang.text.readers import read_rows
 from munjang.text.records import BadLines

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from tests.bulk.conftest import digest, write_news
 
-from munjang.bulk.manifest import read_manifest
-from munjang.bulk.output import merge, open_output
+from munjang.bulk.job import BulkSettings
+from munjang.bulk.output import merge, open_output, read_manifest
 from munjang.bulk.run import WorkerConfig, describe, encode_bulk, lock_output
-from munjang.bulk.settings import BulkSettings
 from munjang.bulk.shard_files import read_checksummed, write_checksummed
 from munjang.bulk.storage import LocalStorage, RemoteStorage
 from munjang.errors import Busy, InputError, NoSpace, UsageError
@@ -167,7 +166,7 @@ def test_an_output_at_a_file_address_is_a_folder(tmp_path, news, encode, copy_ou
 
 def test_an_output_in_an_object_store_is_the_same(tmp_path, news, tiny_bert_folder, copy_output):
     fsspec = pytest.importorskip("fsspec")
-    from munjang.bulk.manifest import begin, finish, open_receipts
+    from munjang.bulk.output import begin, finish, open_receipts
     from munjang.bulk.plan import plan_shards
     from munjang.bulk.shard import encode_shard
     from munjang.models.sentence_encoder import SentenceEncoder

@@ -9,10 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from munjang.bulk.job import BulkJob, ShardSpec
+from munjang.bulk.job import BulkJob, BulkSettings, ShardSpec
 from munjang.bulk.output import open_output
 from munjang.bulk.run import describe
-from munjang.bulk.settings import BulkSettings
 from munjang.bulk.shard import ShardProblem, encode_shard, run_shard
 from munjang.bulk.shard_files import read_block
 from munjang.bulk.storage import LocalStorage

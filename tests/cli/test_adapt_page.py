@@ -16,10 +16,10 @@ from munjang.models import registry
 pytest.importorskip("torch", reason="the extra train is not installed")
 pytest.importorskip("accelerate", reason="the extra train is not installed")
 
-from munjang.train.adapt import TEXT_OBJECTIVES
 from munjang.train.adapt.mlm import MlmSettings
-from munjang.train.adapt.simcse import SimCseSettings
+from munjang.train.adapt.text_objective import SimCseSettings
 from munjang.train.adapt.tsdae import TsdaeSettings
+from munjang.train.sentence_task import TEXT_OBJECTIVES
 
 PAGE = Path(__file__).parents[2] / "docs/adapt.md"
 

@@ -104,10 +104,9 @@ def test_calls_that_make_no_sense_are_refused(munjang: Munjang) -> None:
 
 
 def test_the_bar_says_shards_bytes_and_rate(folder: Path, tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from munjang.bulk.job import Receipt
+    from munjang.bulk.job import BulkSettings, Receipt
     from munjang.bulk.plan import plan_shards
     from munjang.bulk.run import describe
-    from munjang.bulk.settings import BulkSettings
     from munjang.cli.bulk import bulk_progress
 
     terminal = Terminal(is_one=True)
@@ -127,10 +126,9 @@ def test_the_bar_says_shards_bytes_and_rate(folder: Path, tiny_bert_folder: Path
 def test_without_a_terminal_a_line_says_the_same_now_and_then(
     folder: Path, tiny_bert_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from munjang.bulk.job import Receipt
+    from munjang.bulk.job import BulkSettings, Receipt
     from munjang.bulk.plan import plan_shards
     from munjang.bulk.run import describe
-    from munjang.bulk.settings import BulkSettings
     from munjang.cli.bulk import bulk_progress
 
     now = iter([0.0, 10.0, 40.0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.cli.test_spellings import parameters
 
 from munjang.cli import load_model
-from munjang.cli.doctor_devices import devices
+from munjang.cli.finding import devices
 from munjang.engine.devices import CPU_PROVIDER, DEVICES
 
 

@@ -17,7 +17,7 @@ pytest.importorskip("torch", reason="the extra train is not installed")
 pytest.importorskip("accelerate", reason="the extra train is not installed")
 
 from munjang.train.examples import DataSource
-from munjang.train.objectives import OBJECTIVES, SCORE_LOSSES
+from munjang.train.objectives.registry import OBJECTIVES, SCORE_LOSSES
 from munjang.train.recipe import ModelRecipe, Recipe, ScratchRecipe, StageRecipe
 
 PAGE = Path(__file__).parents[2] / "docs/train.md"

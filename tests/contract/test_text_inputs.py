@@ -22,11 +22,10 @@ from munjang.analyze.topics.assign import assign_topics, compute_distribution
 from munjang.analyze.topics.edit import update_topics
 from munjang.errors import InputError, UsageError
 from munjang.evaluate.compare import compare_pairs, compare_sts
-from munjang.evaluate.mse import evaluate_mse
 from munjang.evaluate.nli import evaluate_nli
 from munjang.evaluate.pairs import evaluate_pairs
 from munjang.evaluate.sts import evaluate_sts
-from munjang.evaluate.translation import evaluate_translation
+from munjang.evaluate.translation import evaluate_mse, evaluate_translation
 from munjang.evaluate.triplets import evaluate_triplets
 from munjang.models.compress.parts import reduce_dimension
 from munjang.models.compress.vocabulary import prune_vocabulary

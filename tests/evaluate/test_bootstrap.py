@@ -21,7 +21,7 @@ from munjang.evaluate.bootstrap import (
     resample_rows,
     resample_spearman,
 )
-from munjang.evaluate.correlation import pearson, spearman
+from munjang.evaluate.metrics import pearson, spearman
 
 rows = st.integers(3, 20).flatmap(
     lambda n: st.tuples(

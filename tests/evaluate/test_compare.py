@@ -8,7 +8,7 @@ import pytest
 from munjang.data.rows import LabelledPair, RetrievalTask, ScoredPair
 from munjang.errors import InputError, UsageError
 from munjang.evaluate.compare import compare_pairs, compare_retrieval, compare_scores, compare_sts
-from munjang.evaluate.correlation import spearman
+from munjang.evaluate.metrics import spearman
 
 
 def _scored(sentences) -> list[ScoredPair]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from munjang.library.ranking import Hybrid
 from munjang.library.words import passage_words, question_words, words_in_common
-from munjang.text.stopwords import FUNCTION_WORDS, stem
+from munjang.text.phrases import FUNCTION_WORDS, stem
 
 WORDS_ALONE = Hybrid(meaning=0)
 WAYS = ("bigrams", "bigrams+stems")

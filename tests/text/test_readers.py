@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 import csv
 import gzip
 import io
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from munjang.errors import InputError, MissingExtra, UsageError
 from munjang.limits import LIMITS
+from munjang.text import read_json
 from munjang.text.readers import find_format, read_rows, read_texts
 from munjang.text.records import BadLines
 
@@ -289,3 +292,13 @@ def test_a_file_in_which_no_quote_is_closed_is_refused_before_it_is_read_again_a
     with pytest.raises(InputError, match="as in many lines before\n  quotes are read as quotes"):
         list(read_rows("-", format="csv", stdin=io.BytesIO(b'x","\n' * 20_000), bad=bad))
     assert bad.count < 100
+
+
+@pytest.mark.parametrize("cut", range(20, 64))
+def test_rows_do_not_depend_on_where_a_piece_of_the_file_ends(tmp_path, monkeypatch, cut):
+    rows = [{"id": number, "text": f"비 {number}", "more": [1.5, {"a": "}"}]} for number in range(3)]
+    (tmp_path / "a.json").write_text("[" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "]", encoding="utf-8")
+    monkeypatch.setattr(read_json, "_CHUNK", cut)
+    found = list(read_rows(tmp_path / "a.json"))
+    assert [row.values for row in found] == rows
+    assert [row.where for row in found] == [f"a.json line {number}" for number in (1, 2, 3)]

@@ -151,7 +151,7 @@ def test_the_accuracy_is_that_of_the_head_over_the_vectors(folder: Path, recipe_
 
 
 def test_classes_are_matched_by_name_not_by_place() -> None:
-    from munjang.train.objectives import make_objective
+    from munjang.train.objectives.registry import make_objective
 
     head: Any = make_objective("classification", {"parts": ["u"]}, dimension=2, num_labels=2)
     with torch.no_grad():

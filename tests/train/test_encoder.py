@@ -27,8 +27,7 @@ from munjang.train.encoder import _plan_batches
 from munjang.train.examples import DataSource
 from munjang.train.load_folder import CrossOptions, count_positions, keep_layers, load_cross_encoder, load_encoder, make_cross_model
 from munjang.train.optimizer import freeze, make_optimizer
-from munjang.train.packed_parts import find_parts
-from munjang.train.packing import pack
+from munjang.train.packing import find_parts, pack
 from munjang.train.recipe import StageRecipe, make_recipe
 from munjang.train.sampling import _avoid_duplicates
 from munjang.train.sentence_task import save_encoder

@@ -18,7 +18,7 @@ from munjang.engine.folder import PAIR_CLASSIFIER
 from munjang.engine.pair_head import Part
 from munjang.errors import UsageError
 from munjang.train.dev import Classifier
-from munjang.train.objectives.classification import Classification, ClassificationSettings
+from munjang.train.objectives.labelled import Classification, ClassificationSettings
 from munjang.train.progress import Silent
 from munjang.train.recipe import make_recipe
 from munjang.train.save_and_report import TrainResult, run

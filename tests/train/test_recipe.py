@@ -6,9 +6,9 @@ from typing import Any, get_args
 import pytest
 
 from munjang.errors import InputError, UsageError
-from munjang.train.adapt import TEXT_OBJECTIVES
-from munjang.train.plans import BATCH_SIZES, LEARNING_RATES
+from munjang.train.adapt.run import STAGES
 from munjang.train.recipe import ModelRecipe, TextMethod, list_differences, make_recipe, read_recipe
+from munjang.train.sentence_task import TEXT_OBJECTIVES
 
 WRITTEN = """
 output = "out"
@@ -124,4 +124,4 @@ def test_a_pooling_that_there_is_not_is_refused_in_python_too() -> None:
 
 
 def test_the_methods_over_plain_text_are_the_objectives_over_plain_text() -> None:
-    assert set(get_args(TextMethod)) == set(TEXT_OBJECTIVES) == set(LEARNING_RATES) == set(BATCH_SIZES)
+    assert set(get_args(TextMethod)) == set(TEXT_OBJECTIVES) == set(STAGES)

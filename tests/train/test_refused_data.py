@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 from tests.train.test_cross_encoder import cross_folder, stage_loss, write_rows
 
-from munjang.data.parallel import read_parallel_pairs
-from munjang.data.plain_text import read_plain_texts
+from munjang.data.unlabelled import read_parallel_pairs, read_plain_texts
 from munjang.errors import InputError, UsageError
-from munjang.train.ablate import AblationPlan
+from munjang.train.ablate import run_ablation
 from munjang.train.distill.run import run_distillation
 from munjang.train.examples import DataSource, read_examples
 from munjang.train.load_folder import load_encoder
 from munjang.train.mine import mine_negatives
-from munjang.train.plans import DistillOptions
 from munjang.train.recipe import ModelRecipe, StageRecipe, TeacherRecipe, make_recipe
 from munjang.train.sentence_task import prepare_stage
 
@@ -136,15 +134,14 @@ def test_margins_order_no_documents(name: str, start: Path, tmp_path: Path) -> N
 
 def test_spearman_needs_scores(tiny_bert_folder: Path, tmp_path: Path) -> None:
     pairs = write_rows(tmp_path / "pairs.tsv", ("en", "ko"), [("the rain", "비"), ("the snow", "눈")])
-    options = DistillOptions(
-        teacher=TeacherRecipe(str(tiny_bert_folder)),
-        student=ModelRecipe(str(tiny_bert_folder), dropout=0.0, prompts=False),
-        output=str(tmp_path / "out"),
-        data=(DataSource(pairs, kind="parallel"),),
-        dev_sts=(DataSource(pairs, kind="pairs", texts=("en", "ko")),),
-    )
     with pytest.raises(InputError, match=r"pairs\.tsv: expected pairs of sentences with scores, to measure Spearman on"):
-        run_distillation(options)
+        run_distillation(
+            TeacherRecipe(str(tiny_bert_folder)),
+            ModelRecipe(str(tiny_bert_folder), dropout=0.0, prompts=False),
+            tmp_path / "out",
+            data=[DataSource(pairs, kind="parallel")],
+            dev_sts=[DataSource(pairs, kind="pairs", texts=("en", "ko"))],
+        )
     assert not (tmp_path / "out").exists()
 
 
@@ -152,4 +149,4 @@ def test_nothing_to_mine_for_and_nothing_to_repeat_are_refused(tiny_bert_folder:
     with pytest.raises(InputError, match="no pairs to mine for"):
         mine_negatives(load_encoder(tiny_bert_folder), [])
     with pytest.raises(UsageError, match="seeds is 0, expected at least 1"):
-        AblationPlan(ModelRecipe("x"), test=DataSource("t.tsv"), sts=DataSource("s.tsv"), seeds=0)
+        run_ablation(ModelRecipe("x"), DataSource("t.tsv"), sts=DataSource("s.tsv"), seeds=0)

@@ -15,15 +15,15 @@ ROWS, SHARD_ROWS = 10, 5
 
 def described(source: Path, model: Any) -> Any:
     """Return the job of encoding a file in small shards."""
+    from munjang.bulk.job import BulkSettings
     from munjang.bulk.run import describe
-    from munjang.bulk.settings import BulkSettings
 
     return describe([str(source)], model.folder.path, BulkSettings(shard_rows=SHARD_ROWS))
 
 
 def do_job(job: Any, output: Path, model: Any) -> None:
     """Do what `munjang bulk --resume` does, without processes of its own."""
-    from munjang.bulk.manifest import begin, finish, open_receipts, read_manifest, refuse_changes
+    from munjang.bulk.output import begin, finish, open_receipts, read_manifest, refuse_changes
     from munjang.bulk.plan import plan_shards
     from munjang.bulk.shard import encode_shard
     from munjang.bulk.storage import open_storage

@@ -72,7 +72,7 @@ def look_library_cache(folder: Path) -> str:
 
 
 def look_teacher(folder: Path) -> str:
-    from munjang.train.distill.cache import open_array
+    from munjang.train.distill.teacher_targets import open_array
 
     found = open_array(folder / "block.npy", (200, 8))
     return ABSENT if found is None else digest(np.asarray(found))

@@ -88,7 +88,7 @@ def library_cache_writer() -> Writer:
 
 
 def teacher_writer() -> Writer:
-    from munjang.train.distill.cache import store_array
+    from munjang.train.distill.teacher_targets import store_array
 
     def store(folder: Path, number: int) -> None:
         store_array(folder / "block.npy", lambda: np.full((200, 8), number / 3, np.float32))

@@ -46,16 +46,16 @@ class WordBatch:
 def make_weights(inputs: int, hidden: int, topics: int, words: int, random: np.random.Generator) -> Weights:
     """Draw starting weights."""
 
-    def drawn(rows: int, columns: int) -> Array:
+    def draw(rows: int, columns: int) -> Array:
         made: Array = (random.standard_normal((rows, columns)) * np.sqrt(2 / (rows + columns))).astype(np.float32)
         return made
 
     return {
-        "hidden": drawn(inputs, hidden),
+        "hidden": draw(inputs, hidden),
         "hidden_bias": np.zeros(hidden, dtype=np.float32),
-        "mean": drawn(hidden, topics),
-        "spread": drawn(hidden, topics),
-        "topics": drawn(topics, words),
+        "mean": draw(hidden, topics),
+        "spread": draw(hidden, topics),
+        "topics": draw(topics, words),
     }
 
 

@@ -48,7 +48,7 @@ def assign(scores: ArrayLike) -> tuple[Ints, Ints]:
         columns, rows = assign(scores_NM.T)
         order = np.argsort(rows)
         return rows[order], columns[order]
-    return np.arange(len(scores_NM)), _Paths(scores_NM.max() - scores_NM).solved()
+    return np.arange(len(scores_NM)), _Paths(scores_NM.max() - scores_NM).solve()
 
 
 def assign_greedily(rows_P: Ints, columns_P: Ints, scores_P: Floats) -> Ints:
@@ -79,7 +79,7 @@ class _Paths:
         self.column_of_N = np.full(cost_NM.shape[0], _FREE, dtype=np.int64)
         self.row_of_M = np.full(cost_NM.shape[1], _FREE, dtype=np.int64)
 
-    def solved(self) -> Ints:
+    def solve(self) -> Ints:
         """Return each row's column."""
         for row, column in enumerate(self.cost_NM.argmin(axis=1).tolist()):
             if self.row_of_M[column] == _FREE:  # a row's cheapest column is free: no path needed

@@ -9,6 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from munjang.analyze.classify.apply import apply_classifier, check_same_encoder
 from munjang.analyze.classify.classifier import TextClassifier
 from munjang.analyze.classify.saving import load_classifier
@@ -105,7 +107,6 @@ def _read_texts(part: Any, column: str) -> list[str]:
 
 def _add_vectors(part: Any, column: str, into: str, path: str, normalize: bool, threads: int, device: Device) -> Any:
     """Add the vectors of one partition."""
-    import numpy as np
     import pandas
     import pyarrow
 

@@ -16,11 +16,10 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from distributed import Client, Future, KilledWorker, WorkerPlugin, get_worker, wait
+from distributed import Client, Future, KilledWorker, LocalCluster, WorkerPlugin, get_worker, wait
 
-from munjang.bulk.job import Receipt, ShardSpec
+from munjang.bulk.job import LOCAL, Receipt, ShardSpec, check_address
 from munjang.bulk.local_run import ATTEMPTS, Work
-from munjang.bulk.settings import LOCAL, check_address
 from munjang.bulk.shard import EmbeddingCache, ShardProblem, load_model, run_shard
 from munjang.bulk.storage import open_storage
 from munjang.errors import MunjangError, quote
@@ -34,7 +33,6 @@ _STARTS = 3
 def connect(address: str, *, workers: int, threads: int) -> Iterator[Client]:
     """Yield a client of the cluster at an address, or of a new one of so many workers on this machine."""
     import dask
-    from distributed import Client, LocalCluster
 
     if address != LOCAL:
         check_address(address)

@@ -14,11 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from munjang.bulk.input_streams import forget_packed
-from munjang.bulk.job import BulkJob, InputFile, ShardSpec
-from munjang.bulk.plan import can_enter_anywhere, count_text_bytes, guess_rows
-from munjang.bulk.read_shard import ShardRows, read_shard
+from munjang.bulk.job import BulkJob, BulkSettings, InputFile, ShardSpec
+from munjang.bulk.plan import ShardRows, can_enter_anywhere, count_text_bytes, guess_rows, read_shard
 from munjang.bulk.run import describe
-from munjang.bulk.settings import BulkSettings
 from munjang.bulk.shard import load_model
 from munjang.errors import InputError, UsageError
 from munjang.models.sentence_encoder import SentenceEncoder

@@ -15,8 +15,7 @@ from pathlib import Path
 from threading import local
 from typing import Any, BinaryIO, cast
 
-from munjang.bulk.job import InputFile
-from munjang.bulk.settings import BulkSettings
+from munjang.bulk.job import BulkSettings, InputFile
 from munjang.bulk.storage import is_url, open_filesystem
 from munjang.errors import InputError, MissingExtra, UsageError
 from munjang.limits import LIMITS

@@ -2,25 +2,32 @@
 
 Each worker process has one model and a thread here that hands it one shard after the other. A worker that dies is replaced and its shard
 is tried again; since a shard is done in one step, nothing is lost or doubled. A problem that trying again cannot help stops the run.
+
+This module is the worker too, run with `python -m`: a job on the first line of standard input, then a shard a line; an answer a line on
+standard output. The model is loaded once. When standard input ends, because the work is done or because whoever started it was killed, the
+process ends too.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from queue import SimpleQueue
+from typing import TextIO
 
-from munjang.bulk.job import BulkJob, Receipt, ShardSpec, parse_receipt, to_json
-from munjang.bulk.shard import ShardProblem
+from munjang.bulk.job import BulkJob, Receipt, ShardSpec, parse_receipt, read_job, read_spec, to_json
+from munjang.bulk.shard import EmbeddingCache, ShardProblem, describe_problem, load_model, run_shard, to_line
+from munjang.bulk.storage import open_storage
 from munjang.errors import MunjangError
 from munjang.types import Device, EngineName
 
-COMMAND = (sys.executable, "-P", "-m", "munjang.bulk.worker")
+COMMAND = (sys.executable, "-P", "-m", "munjang.bulk.local_run")
 """What a worker is; -P keeps files of the current folder from passing for modules."""
 
 ATTEMPTS = 5
@@ -189,3 +196,40 @@ def _read_receipt(answer: str) -> Receipt:
     if "problem" in value:
         raise ShardProblem(**value["problem"]).error()
     return parse_receipt(value["receipt"], where="a worker's answer")
+
+
+READY = '{"ready": true}'
+
+
+def main() -> None:
+    """Answer shards until there are no more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at a terminal reaches every process; the one that started us decides
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever some library prints must not pass for an answer
+    serve(sys.stdin, answers)
+
+
+def serve(lines: TextIO, answers: TextIO) -> None:
+    """Read a job and its shards, and answer each."""
+    order = json.loads(lines.readline())
+    job = read_job(order["job"], where="the job")
+    storage = open_storage(order["output"])
+    try:
+        encoder = load_model(job.model, job.settings, threads=order["threads"], device=order["device"], engine=order["engine"])
+        cache = EmbeddingCache(order["cache"], job) if order["cache"] else None
+    except Exception as error:
+        _answer(answers, to_line(describe_problem(error, where="a worker")))
+        return
+    _answer(answers, READY)
+    for line in lines:
+        spec = read_spec(json.loads(line), where="a shard")
+        _answer(answers, to_line(run_shard(job, spec, encoder, storage, cache=cache)))
+
+
+def _answer(answers: TextIO, line: str) -> None:
+    answers.write(line + "\n")
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from munjang.bulk.input_streams import holds_rows, inspect_input, shorten_name
-from munjang.bulk.job import BulkJob, Model, Receipt, ShardSpec
+from munjang.bulk.job import LOCAL, BulkJob, BulkSettings, Model, Receipt, ShardSpec, check_address
 from munjang.bulk.local_run import Work, run_local
-from munjang.bulk.manifest import Manifest, begin, finish, open_receipts, read_manifest, refuse_changes
+from munjang.bulk.output import Manifest, begin, finish, open_receipts, read_manifest, refuse_changes
 from munjang.bulk.plan import plan_shards
-from munjang.bulk.settings import LOCAL, BulkSettings, check_address
 from munjang.bulk.storage import Storage, is_url, open_filesystem, open_storage
 from munjang.errors import InputError, MissingExtra, UsageError
 from munjang.file_lock import hold_lock

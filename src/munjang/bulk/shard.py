@@ -18,9 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from munjang.bulk.input_streams import shorten_name
-from munjang.bulk.job import BulkJob, InputFile, Model, Receipt, ShardSpec, WrittenFile, parse_receipt
-from munjang.bulk.read_shard import Rejected, ShardRows, read_shard
-from munjang.bulk.settings import BulkSettings
+from munjang.bulk.job import BulkJob, BulkSettings, InputFile, Model, Receipt, ShardSpec, WrittenFile, parse_receipt
+from munjang.bulk.plan import Rejected, ShardRows, read_shard
 from munjang.bulk.shard_files import Block, make_files, read_checksummed, write_checksummed
 from munjang.bulk.storage import Storage
 from munjang.errors import Busy, DamagedFile, FolderError, InputError, MunjangError, NoSpace, TextError, UsageError, quote

@@ -11,8 +11,10 @@ from munjang.cli.data_options import ScaleOption
 from munjang.cli.options import Chosen, JsonOption, LanguageOption, Takes, examples, new_app, report_language
 from munjang.cli.show import emit, note, print_table
 from munjang.errors import UsageError
-from munjang.train.ablate import CONCATENATIONS, POOLINGS, SCRATCH_WIDTH, AblationPlan, format_score, run_ablation
+from munjang.models.registry import resolve
+from munjang.train.ablate import CONCATENATIONS, POOLINGS, SCRATCH_WIDTH, format_score, run_ablation
 from munjang.train.examples import DataSource
+from munjang.train.progress import StepsOnly
 from munjang.train.recipe import ModelRecipe, ScratchRecipe, StageRecipe
 
 app = new_app()
@@ -37,7 +39,7 @@ def ablate(
     scale: ScaleOption = None,
     only: Annotated[Literal["pooling", "concatenation"] | None, typer.Option(help="Run only this half of the table.")] = None,
     *,
-    options: Annotated[Chosen, Takes(AblationPlan)],
+    options: Annotated[Chosen, Takes(run_ablation)],
     rows: Annotated[Chosen, Takes(DataSource, only=["limit"])],
     stage: Annotated[Chosen, Takes(StageRecipe, only=["epochs", "steps", "batch_size", "learning_rate"])],
     language: LanguageOption = None,
@@ -47,31 +49,24 @@ def ablate(
 
     Trains with 3 poolings × 2 objectives and 7 concatenations, over several seeds, and prints one table.
     """
-    from munjang.train import explain_import_error
-
-    try:
-        from munjang.train.progress import StepsOnly
-    except ImportError as error:
-        raise explain_import_error(error) from error
-    from munjang.models.registry import resolve
-
     if output.exists() and not output.is_dir():
         raise UsageError(f"{output}: is a file, expected a folder to write the table to")
     if model is not None and scratch_layers is not None:
         raise UsageError("--model and --scratch-layers together, expected one of them")
     scratch = None if scratch_layers is None else ScratchRecipe(layers=scratch_layers, width=scratch_width)
-    plan = AblationPlan(
-        model=ModelRecipe(scratch=scratch) if scratch is not None else ModelRecipe(base=str(resolve(model).path)),
-        test=DataSource(path=str(test), label_range=scale),
-        nli=None if nli is None else DataSource(path=str(nli), **rows),
-        sts=None if sts is None else DataSource(path=str(sts), label_range=scale, **rows),
-        stage=stage,
-        **options,
-        poolings=() if only == "concatenation" else POOLINGS,
-        concatenations=() if only == "pooling" else CONCATENATIONS,
-    )
     with StepsOnly() as steps_shown:
-        ablation = run_ablation(plan, show=note, progress=steps_shown)
+        ablation = run_ablation(
+            ModelRecipe(scratch=scratch) if scratch is not None else ModelRecipe(base=str(resolve(model).path)),
+            DataSource(path=str(test), label_range=scale),
+            nli=None if nli is None else DataSource(path=str(nli), **rows),
+            sts=None if sts is None else DataSource(path=str(sts), label_range=scale, **rows),
+            stage=stage,
+            **options,
+            poolings=() if only == "concatenation" else POOLINGS,
+            concatenations=() if only == "pooling" else CONCATENATIONS,
+            show=note,
+            progress=steps_shown,
+        )
     ablation.write(output, language=report_language(language))
     if as_json:
         emit(ablation.to_json())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -22,12 +22,11 @@ from munjang.cli.options import (
 )
 from munjang.cli.show import emit, print_facts, print_table
 from munjang.errors import UsageError
+from munjang.models.registry import resolve
+from munjang.train.adapt.run import DROPOUTS, Adaptation, adapt_model
 from munjang.train.examples import DataSource
-from munjang.train.plans import DROPOUTS, AdaptPlan
+from munjang.train.progress import Live
 from munjang.train.recipe import ModelRecipe, StageRecipe, TopKeys
-
-if TYPE_CHECKING:
-    from munjang.train.adapt.run import Adaptation
 
 STAGE_KEYS = ("epochs", "steps", "batch_size", "learning_rate", "evaluate_every")
 BY_METHOD = dict.fromkeys(("batch_size", "learning_rate"), "depends on the method")
@@ -48,7 +47,7 @@ def adapt(
     output: Annotated[Path, typer.Option("--output", "-o", help="The output folder.")],
     model: ModelOption = None,
     *,
-    options: Annotated[Chosen, Takes(AdaptPlan)],
+    options: Annotated[Chosen, Takes(adapt_model)],
     text_column: Annotated[list[str] | None, typer.Option("--text-column", help="A column with text; may be repeated.")] = None,
     where: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Only rows with this value, such as kind=report; != for all others.")
@@ -73,31 +72,24 @@ def adapt(
 
     The result is an ordinary model folder, which a recipe can train further on labelled data. --dev prints scores before and after.
     """
-    from munjang.train import explain_import_error
-
-    try:
-        from munjang.train.adapt.run import adapt_model
-        from munjang.train.progress import Live
-    except ImportError as error:
-        raise explain_import_error(error) from error
-    from munjang.models.registry import resolve
-
     if chosen_engine() == "fast":
         raise UsageError("--engine fast runs models, it does not train them\n  leave --engine out")
     settings = _objective_settings(options["method"], share=share, whole_words=whole_words)
     kind: Literal["plain", "sentences"] = "sentences" if sentences else "plain"
     columns, conditions = tuple(text_column or ()), tuple(where or ())
-    plan = AdaptPlan(
-        files=tuple(DataSource(path=str(file), kind=kind, texts=columns, where=conditions, **rows) for file in files),
-        output=str(output),
-        model=ModelRecipe(base=str(resolve(model).path), pooling=chosen_pooling(), **trained),
-        stage={"settings": settings, **stage},
-        **options,
-        **run,
-        dev=tuple(DataSource(path=str(file), label_range=scale) for file in dev or ()),
-    )
     with Live() as live:
-        made = adapt_model(plan, resume=resume, progress=live, language=report_language(language))
+        made = adapt_model(
+            [DataSource(path=str(file), kind=kind, texts=columns, where=conditions, **rows) for file in files],
+            output,
+            model=ModelRecipe(base=str(resolve(model).path), pooling=chosen_pooling(), **trained),
+            stage={"settings": settings, **stage},
+            **options,
+            **run,
+            dev=[DataSource(path=str(file), label_range=scale) for file in dev or ()],
+            resume=resume,
+            progress=live,
+            language=report_language(language),
+        )
     if made.result.is_first:
         _show(made, as_json=as_json)
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, cast
 
+import numpy as np
 import typer
 
+from munjang.cli.load_model import ProgressScorer, load_cross_encoder, load_encoder
 from munjang.cli.options import Chosen, ComputeOption, JsonOption, ModelOption, Takes, TextColumnOption, examples, new_app
 from munjang.cli.show import emit, note, print_facts
+from munjang.data import ReadOptions, read_any
+from munjang.data.files import check_format
+from munjang.data.layouts import recognise
+from munjang.data.rows import LabelledText, Triplet
+from munjang.errors import InputError, UsageError
+from munjang.text.readers import read_texts
 from munjang.train.augment import label_by_cosine, label_pairs, sample_pairs, write_silver
-from munjang.types import DEFAULT_COMPUTE
+from munjang.types import DEFAULT_COMPUTE, Encoder
 from munjang.wording import count
-
-if TYPE_CHECKING:
-    from munjang.types import Encoder
 
 app = new_app()
 
@@ -48,12 +53,6 @@ def augment(
     Pairs are neighbours among the texts, by words (BM25) and by meaning. Train a sentence encoder on human labels and these together.
     With --cosine the roles are reversed: a new cross-encoder first learns the sentence encoder's scores.
     """
-    import numpy as np
-
-    from munjang.cli.load_model import ProgressScorer, load_cross_encoder, load_encoder
-    from munjang.data.files import check_format
-    from munjang.errors import UsageError
-
     check_format(output)
     if cosine and cross is not None:
         raise UsageError("--cosine and --cross both choose the labels\n  leave out one of them")
@@ -75,11 +74,6 @@ def augment(
 
 def _texts(file: str, text_column: str | None) -> tuple[list[str], list[tuple[str, str]]]:
     """Return all texts of a file, and the pairs that stand there already."""
-    from munjang.data import ReadOptions, read_any
-    from munjang.data.recognise import recognise
-    from munjang.data.rows import LabelledText, Triplet
-    from munjang.errors import InputError
-    from munjang.text.readers import read_texts
 
     try:
         plain = text_column is not None or file == "-" or file.endswith((".txt", ".txt.gz")) or recognise(file)[0].kind == "texts"

@@ -13,10 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from munjang.cli.load_model import load_cross_encoder, load_model
 from munjang.cli.options import ComputeOption, JsonOption, ModelOption, chosen_device, examples, new_app
 from munjang.cli.show import emit, note, print_facts, print_table
+from munjang.engine.devices import find_device
 from munjang.errors import InputError, MissingExtra
-from munjang.types import DEFAULT_COMPUTE
+from munjang.library.index_config import Tuning
+from munjang.limits import usable_cores
+from munjang.train.interrupt import Interrupted
+from munjang.types import DEFAULT_COMPUTE, Compute, Vectors
 from munjang.wording import count
 
 if TYPE_CHECKING:
@@ -25,7 +30,6 @@ if TYPE_CHECKING:
     from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.train.progress import StepNews
-    from munjang.types import Compute, Vectors
 
 app = new_app()
 
@@ -49,10 +53,7 @@ def encode(
 
     Also measures the machine's float32 peak (matrix product) and the percentage of it that the float32 route reaches.
     """
-    from munjang.cli.load_model import load_model
     from munjang.cli.speed import measure, sample_texts
-    from munjang.engine.devices import find_device
-    from munjang.limits import usable_cores
 
     device = "cpu" if chosen_device() == "auto" else chosen_device()
     models: dict[str, SentenceEncoder] = {compute: load_model(model, compute=compute) for compute in find_device(device).computes}
@@ -92,8 +93,6 @@ def pairs(
 
     The vector route is measured completely; the cross-encoder scores a sample of pairs, and the total is extrapolated.
     """
-    from munjang.cli.load_model import load_cross_encoder, load_model
-    from munjang.limits import usable_cores
     from munjang.models.cross_vs_bi_timing import number_samples, time_all_pairs
 
     encoder = load_model(model, compute=compute)
@@ -118,7 +117,6 @@ def pairs(
 
 
 def _make_untrained(encoder: SentenceEncoder, compute: Compute) -> CrossEncoder:
-    from munjang.cli.load_model import load_cross_encoder
     from munjang.models.cross_vs_bi_timing import write_untrained_cross_encoder
 
     with tempfile.TemporaryDirectory(prefix="munjang-bench-") as folder:
@@ -173,15 +171,9 @@ def train(
 
     Each step reads pairs of short sentences and tells each pair from the others of its batch. The trained model is discarded.
     """
-    from munjang.limits import usable_cores
-    from munjang.train import explain_import_error
+    from munjang.train import train as run
+    from munjang.train.recipe import make_recipe
 
-    try:
-        from munjang.train.interrupt import Interrupted
-        from munjang.train.recipe import make_recipe
-        from munjang.train.save_and_report import run
-    except ImportError as error:
-        raise explain_import_error(error) from error
     clock = StepClock()
     with tempfile.TemporaryDirectory(prefix="munjang-bench-") as name:
         folder = Path(name)
@@ -260,7 +252,6 @@ def search(
     import numpy as np
 
     from munjang.library.matrix import Matrix
-    from munjang.limits import usable_cores
 
     corpus_MD, asked_ND = _make_vectors(n, queries, dimension) if vectors is None else _hold_out_queries(vectors, queries)
     rows, width = corpus_MD.shape
@@ -316,7 +307,6 @@ def _recall(found: list[list[int]], truth: list[list[int]]) -> float:
 
 def _lists(matrix: Matrix) -> IvfIndex | None:
     """Build the lists of approximate search; None, with a note, where the extra is missing."""
-    from munjang.library.index_config import Tuning
     from munjang.library.ivf_index import build_lists, fit_lists
 
     try:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from munjang.bulk.run import WorkerConfig, encode_bulk
-from munjang.bulk.settings import BulkSettings
+from munjang.bulk.estimate import Estimate, estimate
+from munjang.bulk.job import BulkJob, BulkSettings, Receipt, ShardSpec
+from munjang.bulk.output import merge as merge_output
+from munjang.bulk.output import open_output
+from munjang.bulk.run import BulkReport, ProgressFactory, WorkerConfig, encode_bulk
 from munjang.cli.options import Chosen, JsonOption, ModelOption, NoQuotingOption, Takes, chosen_pooling, examples, new_app
 from munjang.cli.show import emit, note, print_facts, print_table, size_text
 from munjang.errors import InputError, UsageError
+from munjang.limits import usable_cores
+from munjang.models.progress import SECONDS_BETWEEN, format_duration
 from munjang.wording import count
-
-if TYPE_CHECKING:
-    from munjang.bulk.estimate import Estimate
-    from munjang.bulk.job import BulkJob, Receipt, ShardSpec
-    from munjang.bulk.run import BulkReport, ProgressFactory
 
 app = new_app()
 
@@ -56,9 +57,6 @@ def bulk(
 
     Finished shards are on disk and survive kill -9; --resume does the rest. Unreadable rows go to rejected.jsonl.
     """
-    from munjang.bulk.output import merge as merge_output
-    from munjang.bulk.output import open_output
-
     settings = BulkSettings(**options, quoting=False if no_quoting else None, pooling=chosen_pooling())
     if estimate:
         _estimate(inputs, model, settings, rows=rows, crew=WorkerConfig(**crew), as_json=as_json)
@@ -93,9 +91,6 @@ def _report(report: BulkReport, merged: Path | None, digest: str | None, *, as_j
 
 
 def _estimate(inputs: list[str], model: str | None, settings: BulkSettings, *, rows: int | None, crew: WorkerConfig, as_json: bool) -> None:
-    from munjang.bulk.estimate import estimate
-    from munjang.limits import usable_cores
-
     found = estimate(
         inputs,
         model=model,
@@ -132,16 +127,12 @@ def _show_estimate(found: Estimate) -> None:
 @contextmanager
 def bulk_progress() -> Iterator[ProgressFactory]:
     """Yield what `encode_bulk` takes to show how far it is."""
-    import time
-
     if not sys.stderr.isatty():
         yield _lines
         return
 
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    from munjang.cli.show import size_text
 
     columns = (
         TextColumn("{task.description}"),
@@ -178,11 +169,6 @@ def bulk_progress() -> Iterator[ProgressFactory]:
 
 def _lines(job: BulkJob, specs: Sequence[ShardSpec]) -> Callable[[ShardSpec, Receipt, bool], None]:
     """Write a plain line of shards and bytes now and then."""
-    import time
-
-    from munjang.cli.show import note, size_text
-    from munjang.models.progress import SECONDS_BETWEEN, format_duration
-
     weights = _weights(job, specs)
     total = sum(weights)
     started = told = time.monotonic()

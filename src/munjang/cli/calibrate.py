@@ -1,4 +1,7 @@
-"""`munjang calibrate`: labelled pairs and a model → what its score means on them: a probability, and the best threshold."""
+"""`munjang calibrate`: labelled pairs and a model → what its score means on them: a probability, and the best threshold.
+
+`load_calibration_of` reads the file it wrote, for the commands that take one.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,25 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
+from munjang.atomic import atomic_write
 from munjang.cli.data_options import DataOptions, FileArgument, LabelOption, PositiveOption, ScaleOption, facts_of
+from munjang.cli.load_model import load_judge
 from munjang.cli.options import Chosen, EncoderChoice, JsonOption, OutputOption, Takes, examples, new_app
 from munjang.cli.scores import check_output, hundred
 from munjang.cli.show import emit, print_facts, print_table
-from munjang.errors import InputError, UsageError
+from munjang.errors import InputError, UsageError, quote
 from munjang.evaluate import calibrate as library
+from munjang.evaluate.calibrate import Calibration, CalibrationReport, load_calibration
 
 if TYPE_CHECKING:
     from munjang.data.read import AnyDataset
-    from munjang.evaluate.calibrate import CalibrationReport
     from munjang.evaluate.inputs import FloatArray, IntArray
-    from munjang.evaluate.pair_scores import PairJudge
+    from munjang.evaluate.pairs import PairJudge
+    from munjang.models.score_pairs import PairModel
+
 
 STEPS = 9
 """Rows of the table from score to probability."""
@@ -54,9 +62,8 @@ def calibrate(
     cross-encoder's score, or the probability of one label of a classifier of pairs.
     Errors are measured on held-out folds. -o writes the curve as JSON.
     """
-    from munjang.cli.load_model import load_judge
     from munjang.data.read import read_any
-    from munjang.evaluate.pair_scores import is_scorer
+    from munjang.evaluate.pairs import is_scorer
 
     check_output(output)
     data = reading.read(file, read_any, scale=scale, labels=label)
@@ -75,7 +82,6 @@ def calibrate(
 
 def same_labels(data: AnyDataset, same_at: float | None) -> IntArray:
     """Return 1 for same and 0 for different; graded scores are cut at `same_at`."""
-    import numpy as np
 
     from munjang.data.rows import LabelledPair, ScoredPair
     from munjang.evaluate.pairs import make_binary_labels
@@ -99,20 +105,16 @@ def same_labels(data: AnyDataset, same_at: float | None) -> IntArray:
 def score_rows(judge: PairJudge, data: AnyDataset) -> FloatArray:
     """Return the cosine, or the score, of each pair."""
     from munjang.data.rows import LabelledPair, ScoredPair
-    from munjang.evaluate.pair_scores import measure_pairs
+    from munjang.evaluate.pairs import measure_pairs
 
     return measure_pairs(judge, [row for row in data.rows if isinstance(row, LabelledPair | ScoredPair)])  # type: ignore[arg-type]
 
 
 def _write(output: Path, curve: dict[str, Any]) -> None:
-    from munjang.atomic import atomic_write
-
     atomic_write(output, json.dumps(curve, indent=1, allow_nan=False) + "\n")
 
 
 def _print(report: CalibrationReport, scores: FloatArray, output: Path | None, name: str) -> None:
-    import numpy as np
-
     steps = np.linspace(float(scores.min()), float(scores.max()), STEPS)
     rows = [(f"{x:.2f}", f"{p:.2f}") for x, p in zip(steps, report.calibration.probability(steps), strict=True)]
     print_table((name, "probability of the same"), rows, right=(name, "probability of the same"))
@@ -124,3 +126,29 @@ def _print(report: CalibrationReport, scores: FloatArray, output: Path | None, n
         ("Brier x 100", f"{hundred(report.brier)} on held-out folds (0: certain and right)"),
     ]
     print_facts(facts + ([("written to", str(output))] if output else []))
+
+
+def load_calibration_of(model: PairModel, file: Path) -> tuple[Calibration, str | None]:
+    """Return the user's own curve, and the label whose probability it reads where the model has several."""
+    from munjang.models.cross_encoder import CrossEncoder
+    from munjang.models.pair_classifier import PairClassifier
+
+    curve = load_calibration(file)
+    made_with = json.loads(file.read_text(encoding="utf-8"))
+    labels = model.labels if isinstance(model, CrossEncoder | PairClassifier) and len(model.labels) > 1 else ()
+    known: dict[str | None, str | None] = {_get_label_fingerprint(model, label): label for label in labels} or {model.fingerprint: None}
+    made = made_with.get("fingerprint", None if labels else model.fingerprint)
+    if made not in known:
+        raise UsageError(
+            f"{file.name}: measured with {quote(str(made_with.get('model')))}, and this is {model.name} in {model.compute}\n"
+            "  give that model with --model and --compute, or run munjang calibrate with this one"
+        )
+    return curve, known[made]
+
+
+def _get_label_fingerprint(model: PairModel, label: str) -> str:
+    from munjang.models.cross_encoder import CrossEncoder
+    from munjang.models.pair_classifier import PairClassifier
+
+    assert isinstance(model, CrossEncoder | PairClassifier)  # others have no labels
+    return model.for_label(label).fingerprint

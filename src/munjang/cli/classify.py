@@ -14,7 +14,7 @@ from munjang.analyze.classify.apply import apply_classifier
 from munjang.analyze.classify.entailment import classify_by_entailment
 from munjang.analyze.classify.fitting import fit_classifier
 from munjang.analyze.classify.zero_shot import classify_texts
-from munjang.cli.default_command import DefaultCommandGroup
+from munjang.cli.group import DefaultCommandGroup
 from munjang.cli.options import (
     Chosen,
     Columns,

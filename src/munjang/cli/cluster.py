@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from munjang.analyze.clusters import Clustering, require_sklearn
 from munjang.analyze.clusters import cluster as cluster_vectors
 from munjang.analyze.keywords import find_cluster_phrases
+from munjang.cli.collection import encoder_for, read_collection, vectors_of
 from munjang.cli.options import (
     Chosen,
     Columns,
@@ -23,6 +24,7 @@ from munjang.cli.row_files import TextRow, beside, check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.cli.text_analysis import TextAnalysis
 from munjang.options import options_for
+from munjang.vectors.similarity import normalize
 from munjang.wording import count
 
 app = new_app()
@@ -53,9 +55,6 @@ def cluster(
     A library's documents are compared by their stored vectors.
     -o writes every row with its cluster and the cluster's phrases as .csv, .tsv or .jsonl.
     """
-    from munjang.cli.collection import encoder_for, read_collection, vectors_of
-    from munjang.vectors.similarity import normalize
-
     check_rows_output(output)
     if options["method"] != "communities":
         require_sklearn("clustering")

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from munjang.cli.library_files import load_for
+from munjang.cli.load_model import load_encoder
 from munjang.cli.options import Columns, chosen_pooling
 from munjang.cli.row_files import TextRow, read_text_rows
 from munjang.errors import InputError, UsageError, quote
@@ -64,8 +66,6 @@ def encoder_for(
 
     Where all have vectors there is nothing to load, unless `always`, or unless a model is named that may not be theirs.
     """
-    from munjang.cli.library_files import load_for
-    from munjang.cli.load_model import load_encoder
     from munjang.library.open_store import check_settings, choose_views
 
     if not (always or need_encoder(collections) or model is not None or compute is not None or chosen_pooling() is not None):
@@ -80,8 +80,6 @@ def encoder_for(
 
 def load_beside(collection: TextCollection, model: str | None, *, compute: Compute | None) -> PromptedEncoder:
     """Load a model to read a collection's texts anew: the one named, else the library's own, else the default one."""
-    from munjang.cli.library_files import load_for
-
     return load_for(collection.source, collection.settings, model, compute).with_prompt(progress=True)
 
 

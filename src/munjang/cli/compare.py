@@ -9,22 +9,23 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from munjang.cli.data_options import DataOptions, FileArgument, LabelOption, PositiveOption, ScaleOption, facts_of, tell
+from munjang.cli.load_model import ProgressScorer, load_for_search, load_judge, load_scorer
 from munjang.cli.options import Chosen, ComparedModelArgument, ComputeOption, Takes, examples, new_app
 from munjang.cli.scores import Delivery, hundred, interval_text, p_text
 from munjang.cli.show import print_table
+from munjang.data.files import get_file_kind, read_first_bytes
+from munjang.data.read import AnyDataset, read_any
+from munjang.data.retrieval import is_beir, is_cranfield, read_retrieval
+from munjang.data.rows import DIFFERENT, SAME, LabelledPair, ScoredPair
 from munjang.errors import InputError, UsageError, quote
-from munjang.evaluate.compare import compare_nli, compare_pairs, compare_retrieval, compare_sts
+from munjang.evaluate.compare import Against, Comparison, compare_nli, compare_pairs, compare_retrieval, compare_sts
+from munjang.evaluate.pairs import make_binary_labels
 from munjang.options import default_of
-from munjang.types import DEFAULT_COMPUTE
+from munjang.types import DEFAULT_COMPUTE, Compute
 from munjang.wording import count
 
 if TYPE_CHECKING:
-    from munjang.cli.load_model import ProgressScorer
-    from munjang.data.read import AnyDataset
-    from munjang.data.rows import LabelledPair, ScoredPair
-    from munjang.evaluate.compare import Against, Comparison
     from munjang.models.prompted_encoder import PromptedEncoder
-    from munjang.types import Compute
 
     Judge: TypeAlias = PromptedEncoder | ProgressScorer
 
@@ -61,8 +62,6 @@ def compare(
     Both are scored on the same resampled rows. Reads scored pairs, same/different pairs and retrieval sets. On pairs either model may be a
     sentence encoder (its cosine), a cross-encoder or a classifier of pairs; two classifiers are compared on classes, such as those of NLI.
     """
-    from munjang.data.read import read_any
-
     delivery.check()
     models: tuple[Judge, Judge]
     given = {name: value for name, value in options.items() if value is not None}
@@ -81,9 +80,6 @@ def compare(
 def _compare_on_rows(
     names: tuple[str, str], data: AnyDataset, metric: str | None, options: Chosen, *, compute: Compute, positive: str | None
 ) -> tuple[tuple[Judge, Judge], Comparison]:
-    from munjang.cli.load_model import load_judge
-    from munjang.data.rows import LabelledPair, ScoredPair
-
     labelled: list[LabelledPair] = [row for row in data.rows if isinstance(row, LabelledPair)]
     if labelled and _wants_accuracy(labelled, metric):
         first, second = (_load_classifier(name, compute=compute) for name in names)
@@ -99,14 +95,10 @@ def _compare_on_rows(
 
 def _wants_accuracy(rows: Sequence[LabelledPair], metric: str | None) -> bool:
     """Whether classes are compared: asked for, or since the labels are not those of same and different."""
-    from munjang.data.rows import DIFFERENT, SAME
-
     return metric == "accuracy" or (metric is None and any(row.label not in (SAME, DIFFERENT) for row in rows))
 
 
 def _load_classifier(name: str, *, compute: Compute) -> ProgressScorer:
-    from munjang.cli.load_model import load_scorer
-
     scorer = load_scorer(name, compute=compute)
     if scorer is None or len(scorer.model.labels) < 2:
         raise UsageError(
@@ -117,9 +109,6 @@ def _load_classifier(name: str, *, compute: Compute) -> ProgressScorer:
 
 def _check(data: AnyDataset, metric: str | None) -> None:
     """Refuse what cannot be compared before a model is loaded."""
-    from munjang.data.rows import LabelledPair, ScoredPair
-    from munjang.evaluate.pairs import make_binary_labels
-
     known = {ScoredPair: (None, "spearman", "pearson"), LabelledPair: (None, "ap", "accuracy")}
     if not data.rows:
         raise InputError(f"{data.source}: no rows, expected some to compare on")
@@ -136,9 +125,6 @@ def _check(data: AnyDataset, metric: str | None) -> None:
 def _compare_on_corpus(
     names: tuple[str, str], path: Path, options: Chosen, *, split: str, compute: Compute
 ) -> tuple[tuple[PromptedEncoder, PromptedEncoder], Comparison, dict[str, str]]:
-    from munjang.cli.load_model import load_for_search
-    from munjang.data.retrieval import read_retrieval
-
     task = read_retrieval(path, split=split)
     tell(task)
     (ask_a, a), (ask_b, b) = (load_for_search(name, compute=compute) for name in names)
@@ -148,9 +134,6 @@ def _compare_on_corpus(
 
 def _is_corpus(file: str) -> bool:
     """Whether a path is a retrieval set: a folder of one, or a JSON file that is one object (SQuAD) and not a list of rows."""
-    from munjang.data.files import get_file_kind, read_first_bytes
-    from munjang.data.retrieval import is_beir, is_cranfield
-
     path = Path(file)
     if path.is_dir():
         return is_beir(path) or is_cranfield(path)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,6 +19,7 @@ from munjang.cli.row_files import no_text
 from munjang.cli.show import emit, note, print_facts, print_table, size_text
 from munjang.cli.speed import measure
 from munjang.data import AnyDataset, LabelledPair, ReadOptions, ScoredPair, TextPair, Triplet, read_any
+from munjang.data.unlabelled import read_plain_texts
 from munjang.engine.weights import find_weights
 from munjang.errors import InputError, UsageError
 from munjang.evaluate.pairs import evaluate_pairs
@@ -36,13 +37,11 @@ from munjang.models.compress.parts import (
 )
 from munjang.models.compress.vocabulary import PruneOptions, prune_parts
 from munjang.models.export import export_onnx
+from munjang.models.registry import resolve
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.options import Option
 from munjang.types import DEFAULT_COMPUTE, Compute, Encoder
 from munjang.wording import count
-
-if TYPE_CHECKING:
-    from munjang.data import AnyDataset
 
 app = new_app()
 
@@ -95,7 +94,6 @@ def compress(
     Steps run in this order: layers, vocabulary, dimension, half. Texts whose tokens are all kept have the same vectors after
     --vocabulary or --prune. After --keep-layers, retrain the model with munjang distill.
     """
-    from munjang.models.registry import resolve
     from munjang.models.samples import load_samples
 
     source = resolve(model).path
@@ -110,8 +108,6 @@ def compress(
 
 
 def _texts(files: list[Path], columns: list[str], skip_bad: bool) -> list[str]:
-    from munjang.data.plain_text import read_plain_texts
-
     found: dict[str, None] = {}
     for file in files:
         read = read_plain_texts(file, columns=columns, skip_bad=skip_bad)
@@ -123,7 +119,6 @@ def _texts(files: list[Path], columns: list[str], skip_bad: bool) -> list[str]:
 
 
 def _dev(file: str, scale: tuple[float, float] | None, skip_bad: bool) -> AnyDataset:
-
     with located(file, split="dev") as path:
         data = read_dev_file(path, read_options(scale=scale, skip_bad=skip_bad))
     tell(data)

@@ -10,6 +10,7 @@ from munjang.cli.library_files import LibraryArgument, PatienceOption
 from munjang.cli.options import JsonOption, examples, new_app
 from munjang.cli.show import emit, print_facts
 from munjang.file_lock import PATIENCE
+from munjang.models.progress import progress_bar
 
 app = new_app()
 
@@ -28,7 +29,6 @@ def copy(
     """
     from munjang.library.copying import copy_library
     from munjang.library.library import Library
-    from munjang.models.progress import progress_bar
 
     with Library.open(library, create=False) as source, progress_bar("copy", source.info().documents, shown=True) as advance:
         copied = copy_library(source.store, target, progress=advance, patience=patience)

@@ -74,7 +74,7 @@ class DataOptions:
     split: SplitOption = DEFAULT_SPLIT
     skip_bad: SkipBadOption = False
 
-    def reading(self, *, scale: tuple[float, float] | None = None, labels: Sequence[str] | None = None) -> ReadOptions:
+    def to_read_options(self, *, scale: tuple[float, float] | None = None, labels: Sequence[str] | None = None) -> ReadOptions:
         """Return what a reader is told."""
         return read_options(layout=self.layout, columns=self.column, scale=scale, labels=labels, skip_bad=self.skip_bad)
 
@@ -88,7 +88,7 @@ class DataOptions:
     ) -> AnyRows:
         """Return the rows of a file, and tell how they were read."""
         with located(file, split=self.split) as path:
-            data = reader(path, self.reading(scale=scale, labels=labels))
+            data = reader(path, self.to_read_options(scale=scale, labels=labels))
         tell(data)
         return data
 
@@ -113,12 +113,12 @@ def read_options(
 
 def read_translations(file: str, other: str | None, options: DataOptions) -> Dataset[TextPair]:
     """Return pairs of sentences of one file, or of two files with a sentence a line, and tell how they were read."""
-    from munjang.data.parallel import read_parallel
     from munjang.data.read import read_text_pairs
+    from munjang.data.unlabelled import read_parallel
 
     if other is None:
         return options.read(file, read_text_pairs)
-    options.reading()  # refuses a layout beside columns
+    options.to_read_options()  # refuses a layout beside columns
     data = read_parallel(file, other, skip_bad=options.skip_bad)
     tell(data)
     return data

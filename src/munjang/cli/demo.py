@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from munjang.cli.load_model import load_cross_encoder, load_model
 from munjang.cli.options import ComputeOption, JsonOption, ModelOption, examples, new_app
 from munjang.cli.show import emit, note, print_table
-from munjang.types import DEFAULT_COMPUTE
+from munjang.models.registry import has_default_reranker
+from munjang.types import DEFAULT_COMPUTE, Compute
 from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.samples import DemoQuery, Sample
     from munjang.models.sentence_encoder import SentenceEncoder
-    from munjang.types import Compute
 
 LANGUAGES = {"ko": "Korean", "en": "English"}
 CANDIDATES = 10
@@ -52,7 +53,6 @@ def demo(
 
     Encodes the 240 bundled sentences and prints the best ones for ten queries.
     """
-    from munjang.cli.load_model import load_model
     from munjang.models.samples import DEMO_QUERIES, load_samples
 
     start = time.perf_counter()
@@ -122,9 +122,6 @@ def _hit(query: DemoQuery, sample: Sample, *, rank: int, score: float) -> DemoHi
 
 
 def _default_reranker(compute: Compute) -> CrossEncoder | None:
-    from munjang.cli.load_model import load_cross_encoder
-    from munjang.models.registry import has_default_reranker
-
     return load_cross_encoder(compute=compute) if has_default_reranker() else None
 
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from munjang.cli.options import Chosen, JsonOption, LanguageOption, Takes, examples, new_app, report_language
 from munjang.cli.show import emit, print_facts, print_table
 from munjang.errors import UsageError
+from munjang.train.distill.run import DISTILL_STAGE, STUDENT, DistillResult, run_distillation
 from munjang.train.examples import DataSource
-from munjang.train.plans import DISTILL_STAGE, STUDENT, DistillOptions
+from munjang.train.progress import Live
 from munjang.train.recipe import ModelRecipe, StageRecipe, TeacherRecipe, TopKeys
-
-if TYPE_CHECKING:
-    from munjang.train.distill.run import DistillResult
 
 STAGE_KEYS = (
     "epochs",
@@ -60,7 +58,7 @@ def distill(
     dev_parallel: Annotated[Path | None, typer.Option(help="Translations to measure on; columns as in --columns.")] = None,
     dev_where: Annotated[list[str] | None, typer.Option(help="Only these rows of --dev-parallel, such as split=dev.")] = None,
     model: Annotated[Chosen, Takes(ModelRecipe, only=["layers", "max_length", "dropout", "prompts"], defaults=STUDENT)],
-    projection: Annotated[Chosen, Takes(DistillOptions)],
+    projection: Annotated[Chosen, Takes(run_distillation)],
     teaching: Annotated[Chosen, Takes(TeacherRecipe)],
     stage: Annotated[Chosen, Takes(StageRecipe, only=STAGE_KEYS, defaults=DISTILL_STAGE)],
     run: Annotated[Chosen, Takes(TopKeys)],
@@ -73,31 +71,26 @@ def distill(
     From parallel text the student learns that a sentence and its translation mean the same; from any text it becomes a smaller or
     faster version of the teacher. The teacher encodes every text once; its vectors are cached on disk.
     """
-    from munjang.train import explain_import_error
-
-    try:
-        from munjang.train.distill.run import run_distillation
-        from munjang.train.progress import Live
-    except ImportError as error:
-        raise explain_import_error(error) from error
     if student is None and model["layers"] is None:
         raise UsageError("no student was given\n  name it with --student, or build it from the teacher's layers with --layers")
     plain = DataSource("", "plain", texts=_split_names(text_columns), where=tuple(text_where or ()), **rows)
     pairs = DataSource("", "parallel", texts=_split_names(columns), where=tuple(where or ()), **rows)
     held = replace(pairs, path=str(dev_parallel), where=tuple(dev_where or ()), limit=None)
-    options = DistillOptions(
-        teacher=TeacherRecipe(teacher, **teaching),
-        student=ModelRecipe(student or teacher, **model),
-        **projection,
-        output=str(output),
-        data=(*(replace(pairs, path=str(path)) for path in parallel or []), *(replace(plain, path=str(path)) for path in texts or [])),
-        dev_sts=tuple(DataSource(str(path), label_range=scale) for path in dev_sts or []),
-        dev_parallel=held if dev_parallel is not None else None,
-        stage=stage,
-        **run,
-    )
     with Live() as live:
-        result = run_distillation(options, resume=resume, progress=live, language=report_language(language))
+        result = run_distillation(
+            TeacherRecipe(teacher, **teaching),
+            ModelRecipe(student or teacher, **model),
+            output,
+            **projection,
+            data=[*(replace(pairs, path=str(path)) for path in parallel or []), *(replace(plain, path=str(path)) for path in texts or [])],
+            dev_sts=[DataSource(str(path), label_range=scale) for path in dev_sts or []],
+            dev_parallel=held if dev_parallel is not None else None,
+            stage=stage,
+            **run,
+            resume=resume,
+            progress=live,
+            language=report_language(language),
+        )
     if result.training.is_first:
         _show(result, as_json=as_json)
 

@@ -19,13 +19,13 @@ from pathlib import Path
 import typer
 
 from munjang import __version__
-from munjang.cli.doctor_devices import devices
-from munjang.cli.finding import Finding, fine, tell, wrong
+from munjang.cli.finding import Finding, devices, fine, tell, wrong
 from munjang.cli.options import JsonOption, examples, new_app
 from munjang.cli.show import emit, one_line, size_text
+from munjang.engine.devices import DEVICES
 from munjang.errors import FolderError
 from munjang.limits import usable_cores
-from munjang.models.registry import Found, list_models, resolve, resolve_reranker
+from munjang.models.registry import Found, list_models, models_home, resolve, resolve_reranker
 from munjang.wording import count
 
 app = new_app()
@@ -50,8 +50,6 @@ def doctor(as_json: JsonOption = False) -> None:
 
 def examine() -> list[Finding]:
     """Look at everything and return what was found, in the order in which it is shown."""
-    from munjang.models.registry import models_home
-
     return [*software(), *machine(models_home().parent), *devices(), *models()]
 
 
@@ -317,8 +315,6 @@ def packages_finding(requirements: list[str] | None = None) -> Finding:
 
 def _find_version(name: str) -> str | None:
     """Return the version of a package; builds of onnxruntime for other devices stand for onnxruntime."""
-    from munjang.engine.devices import DEVICES
-
     builds = [each for spec in DEVICES for each in spec.packages if each.startswith("onnxruntime-")] if name == "onnxruntime" else []
     for each in (name, *builds):
         try:

@@ -1,37 +1,47 @@
 """`munjang evaluate`: a model and a labelled data set → scores with intervals. One sub-command per task.
 
-The tasks over rows are here, those over a corpus in `evaluate_search.py`. A command reads the file, hands the rows to `evaluate/`, and
-shows what comes back; no number is computed here.
+A command reads the file, hands the rows to `evaluate/`, and shows what comes back; no number is computed here. Retrieval and re-ranking
+read a corpus with judged queries (a BEIR folder, the Cranfield folder or SQuAD JSON), or score a TREC run.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from munjang.cli import evaluate_search
 from munjang.cli.data_options import (
+    DEFAULT_SPLIT,
     DataOptions,
     FileArgument,
     LabelOption,
     PositiveOption,
     ScaleOption,
+    SplitOption,
     TranslationsArgument,
     facts_of,
     read_translations,
+    tell,
 )
+from munjang.cli.load_model import load_for_search, load_judge, load_other_model, load_scorer
 from munjang.cli.options import Chosen, ClassifierOption, ComputeOption, EncoderChoice, Takes, examples, new_app
-from munjang.cli.scores import Delivery, print_nli, print_pairs, print_scores, print_sts
+from munjang.cli.scores import Delivery, check_output, print_nli, print_pairs, print_rerank, print_retrieval, print_scores, print_sts
 from munjang.cli.show import print_facts
+from munjang.data.files import get_file_kind, read_text
+from munjang.data.read import read_labelled_pairs, read_labelled_texts, read_scored_pairs, read_triplets
+from munjang.data.retrieval import read_qrels, read_retrieval, read_run, write_run
+from munjang.data.rows import RetrievalTask, Run
 from munjang.errors import InputError, UsageError
 from munjang.evaluate.clustering import evaluate_clustering
 from munjang.evaluate.nli import evaluate_nli, score_nli
 from munjang.evaluate.pairs import evaluate_pairs, make_binary_labels
+from munjang.evaluate.rerank import evaluate_rerank, make_cosine_scorer
+from munjang.evaluate.retrieval import evaluate_retrieval, score_run, search_task
 from munjang.evaluate.sts import evaluate_sts, evaluate_sts_scores
-from munjang.evaluate.translation import evaluate_translation
+from munjang.evaluate.translation import evaluate_mse, evaluate_translation
 from munjang.evaluate.triplets import evaluate_triplets
-from munjang.types import DEFAULT_COMPUTE
+from munjang.types import DEFAULT_COMPUTE, Scorer
 from munjang.wording import count
 
 TASKS = ("sts", "pairs", "nli", "triplets", "retrieval", "rerank", "clustering", "translation", "mse")
@@ -80,9 +90,6 @@ def sts(
     Reports cosine, dot product and two distances, each by Pearson and Spearman; cosine per genre if the file has genres; and the worst
     pairs. For a cross-encoder, Pearson and Spearman of its score.
     """
-    from munjang.cli.load_model import load_scorer
-    from munjang.data.read import read_scored_pairs
-
     delivery.check()
     data = reading.read(file, read_scored_pairs, scale=scale)
     low, high = data.scale or (0.0, 1.0)
@@ -115,9 +122,6 @@ def pairs(
     score, of a classifier of pairs by the probability of one label.
     The threshold is chosen on the same rows, which flatters it; `munjang calibrate` measures it on held-out rows.
     """
-    from munjang.cli.load_model import load_judge
-    from munjang.data.read import read_labelled_pairs
-
     delivery.check()
     data = reading.read(file, read_labelled_pairs, labels=label)
     make_binary_labels(data.rows)  # refuses other labels before the model works
@@ -151,9 +155,6 @@ def nli(
     Reports accuracy, macro F1 and the confusion matrix. A cross-encoder or a pair classifier predicts them, or a file holds them.
     Rows without a gold label ("-") are left out and have no line in the predictions.
     """
-    from munjang.cli.load_model import load_scorer
-    from munjang.data.read import read_labelled_pairs
-
     if (predictions is None) == (model is None):
         raise UsageError(NEEDS_CLASSIFIER if model is None else "--model and --predictions together, expected one of them")
     delivery.check()
@@ -173,8 +174,6 @@ def nli(
 
 
 def _read_predictions(file: str, rows: int, source: str) -> list[str]:
-    from munjang.data.files import read_text
-
     predicted = [line.strip() for line in read_text(file).strip().splitlines()]
     if len(predicted) != rows or not predicted:
         raise InputError(f"{file}: {count(len(predicted), 'prediction')}, expected {rows:,}, one for each labelled row of {source}")
@@ -194,8 +193,6 @@ def triplets(
 
     A triplet is correct if the positive is closer to the anchor than the negative.
     """
-    from munjang.data.read import read_triplets
-
     delivery.check()
     data = reading.read(file, read_triplets)
     encoder = chosen_model.load()
@@ -216,8 +213,6 @@ def clustering(
 
     Reports V-measure, ARI, NMI and purity against the classes in the file.
     """
-    from munjang.data.read import read_labelled_texts
-
     delivery.check()
     data = reading.read(file, read_labelled_texts)
     encoder = chosen_model.load()
@@ -268,9 +263,6 @@ def mse(
     The mean squared error between the teacher's vector of the first sentence and the student's vectors of the first and of the second
     (its translation). 0 is perfect; negative_mse is −100 times the second, as sentence-transformers writes it.
     """
-    from munjang.cli.load_model import load_other_model
-    from munjang.evaluate.mse import evaluate_mse
-
     delivery.check()
     data = read_translations(file, other, reading)
     known, learnt = load_other_model(teacher, compute=chosen_model.compute).with_prompt(progress=True), chosen_model.load()
@@ -286,4 +278,98 @@ def mse(
     delivery.give(body, lambda: print_facts(facts))
 
 
-evaluate_search.add_to(app)
+CorpusArgument = Annotated[
+    Path, typer.Argument(metavar="DIR", help="A BEIR folder, the Cranfield folder or a SQuAD JSON file (KorQuAD, TyDiQA).")
+]
+
+
+@app.command(
+    epilog=examples(
+        "munjang evaluate retrieval scifact --model my-model -k 10 -k 100",
+        "munjang evaluate retrieval scifact --save-run mine.trec",
+        "munjang evaluate retrieval qrels.txt --run bm25.trec",
+    )
+)
+def retrieval(
+    corpus: Annotated[Path, typer.Argument(metavar="DIR|FILE", help="As for rerank; with --run also a file of TREC judgements.")],
+    *,
+    chosen_model: EncoderChoice,
+    run: Annotated[Path | None, typer.Option(help="Score this TREC run instead of searching with a model.")] = None,
+    save_run: Annotated[Path | None, typer.Option(help="Write the model's results as a TREC run.")] = None,
+    options: Annotated[Chosen, Takes(evaluate_retrieval)],
+    split: SplitOption = DEFAULT_SPLIT,
+    delivery: Delivery,
+) -> None:
+    """Measure retrieval on a corpus with judged queries.
+
+    nDCG, MRR, MAP, recall and precision at k.
+    DIR is a BEIR folder, the Cranfield folder or a SQuAD JSON file. Search is exact; queries and documents get the model's own prompts.
+    """
+    if run is not None and (chosen_model.model is not None or save_run is not None):
+        raise UsageError("--run scores an existing run and excludes --model and --save-run")
+    delivery.check()
+    check_output(save_run)
+    task = _read_task(corpus, split=split, judged=run is not None)
+    tell(task)
+    if run is not None:
+        name, result = run.name, score_run(read_run(run), task.judgements, documents=len(task.corpus), **options)
+    else:
+        queries, documents = load_for_search(chosen_model.model, compute=chosen_model.compute)
+        name, result = queries.name, evaluate_retrieval(documents, task, query_encoder=queries, **options)
+    if save_run is not None:
+        write_run(save_run, result.run)
+    source = {"run" if run is not None else "model": name, "file": task.source, "layout": task.layout}
+    delivery.give({**result.to_json(), **source}, lambda: print_retrieval(result))
+
+
+@app.command(
+    epilog=examples(
+        "munjang evaluate rerank scifact --run bm25.trec --model my-model",
+        "munjang evaluate rerank scifact --first small-model --model my-cross-encoder",
+    )
+)
+def rerank(
+    corpus: CorpusArgument,
+    *,
+    chosen_model: EncoderChoice,
+    run: Annotated[Path | None, typer.Option(help="The first run, in TREC's format.")] = None,
+    first: Annotated[str | None, typer.Option(help="The model that makes the first run, instead of --run.")] = None,
+    options: Annotated[Chosen, Takes(evaluate_rerank)],
+    split: SplitOption = DEFAULT_SPLIT,
+    delivery: Delivery,
+) -> None:
+    """Re-rank a first run with a model.
+
+    Reports every metric before and after, and whether the gain is significant.
+    The order is by the score of a cross-encoder, or by cosine of a sentence encoder; documents below --depth keep their places.
+    """
+    if (run is None) == (first is None):
+        raise UsageError("a first run is needed: --run FILE (TREC) or --first MODEL, one of them")
+    delivery.check()
+    depth, model, compute = options["depth"], chosen_model.model, chosen_model.compute
+    task = _read_task(corpus, split=split, judged=False)
+    tell(task)
+    before: Run
+    if run is not None:
+        before = read_run(run)
+    else:
+        ranker = load_other_model(first, compute=compute)  # --pooling is the other model's
+        queries, documents = ranker.for_queries(progress=True), ranker.for_documents(progress=True)
+        before = search_task(documents, task, k=max(depth, *options["cuts"]), query_encoder=queries)
+    scorer: Scorer
+    cross = load_scorer(model, compute=compute)
+    if cross is not None:
+        name, scorer = cross.name, cross
+    else:
+        queries, documents = load_for_search(model, compute=compute)
+        name, scorer = queries.name, make_cosine_scorer(documents, task, before, depth=depth, query_encoder=queries)
+    result = evaluate_rerank(scorer, task, before, **options)
+    source = {"model": name, "first": str(run.name if run else first), "file": task.source, "layout": task.layout}
+    delivery.give({**result.to_json(), **source}, lambda: print_rerank(result))
+
+
+def _read_task(path: Path, *, split: str, judged: bool) -> RetrievalTask:
+    """The task at a path; judgements alone suffice where the run is already there."""
+    if judged and not path.is_dir() and get_file_kind(path) != "json":
+        return RetrievalTask({}, {}, read_qrels(path), path.name, "TREC judgements")
+    return read_retrieval(path, split=split)

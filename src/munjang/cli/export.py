@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from munjang.cli.load_model import load_model
 from munjang.cli.options import JsonOption, ModelArgument, examples, new_app
 from munjang.cli.show import emit, print_facts, size_text
 from munjang.types import Compute
@@ -25,7 +26,6 @@ def export(
 
     The graph maps token ids to sentence vectors, including pooling and all later modules, and is checked against the model's own vectors.
     """
-    from munjang.cli.load_model import load_model
     from munjang.models.export import export_onnx
 
     compute: Compute = "int8" if int8 else "float32"

@@ -1,16 +1,22 @@
-"""The group of all commands: each is imported when it is called, and none takes a number that is nan or infinite."""
+"""The group of all commands: each is imported when it is called, and none takes a number that is nan or infinite.
+
+A command with sub-commands may have one that need not be named (`DefaultCommandGroup`).
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from difflib import get_close_matches
 from importlib import import_module
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
 
 import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
+from munjang import __version__
 from munjang.cli.commands import COMMANDS, find, help_page
 from munjang.cli.error_hints import after_unknown_command
 from munjang.errors import UsageError, quote
@@ -63,8 +69,6 @@ app = typer.Typer(cls=LazyGroup, add_completion=False, rich_markup_mode=None, pr
 
 def _version(asked: bool) -> None:
     if asked:
-        from munjang import __version__
-
         print(f"munjang {__version__}")
         raise typer.Exit
 
@@ -95,3 +99,21 @@ def _refuse_nan(then: Check | None) -> Check:
         return value if then is None else then(context, parameter, value)
 
     return check
+
+
+HELP = ("--help", "-h")
+
+
+class DefaultCommandGroup(TyperGroup):
+    """Puts `default` before arguments in front of which no sub-command stands."""
+
+    default: ClassVar[str] = "fit"
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Name the default sub-command where none is named."""
+        if args and args[0] not in self.commands and args[0] not in HELP:
+            near = get_close_matches(args[0], self.commands, n=1, cutoff=0.7)
+            if near and not Path(args[0]).exists():
+                raise UsageError(f"{quote(args[0])} is neither a sub-command nor a file\n  did you mean {near[0]!r}?")
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)

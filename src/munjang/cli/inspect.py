@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
+from munjang.atomic import atomic_write
+from munjang.cli.load_model import load_model
 from munjang.cli.options import JsonOption, LanguageOption, ModelOption, OutputOption, examples, new_app, report_language
-from munjang.cli.show import emit, note, print_facts, print_table
+from munjang.cli.row_files import PAGES, check_rows_output
+from munjang.cli.show import emit, note, print_facts, print_heat, print_table
 from munjang.cli.similar import sentence
 from munjang.errors import UsageError
-from munjang.models.expected_similarity import describe_expected
-from munjang.models.inspect import Inspection, TokenComparison
+from munjang.models.expected_similarity import describe_expected, expect_similarity
+from munjang.models.inspect import Inspection, TokenComparison, compare_tokens, inspect_text
 from munjang.report.heatmap import heatmap_svg
 from munjang.report.page import page, section, table, text, wide
 from munjang.report.words import Word, say
 from munjang.wording import Language, count
-
-if TYPE_CHECKING:
-    from munjang.models.inspect import Inspection, TokenComparison
-    from munjang.wording import Language
 
 FIRST_NUMBERS = 8
 PAIRS_SHOWN = 10
@@ -58,12 +58,7 @@ def inspect(
 
     -o writes the tables, and for two sentences the heat map, as an HTML page.
     """
-    from munjang.cli.load_model import load_model
-    from munjang.models.expected_similarity import expect_similarity
-    from munjang.models.inspect import compare_tokens, inspect_text
-
-    if output is not None and output.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{output}: expected a name that ends in .html")
+    check_rows_output(output, suffixes=PAGES)
     encoder, spoken = load_model(model), report_language(language)
     if second is None:
         found = inspect_text(encoder, sentence(first))
@@ -80,7 +75,6 @@ def inspect(
 
 
 def _show_one(found: Inspection, model: str, *, output: Path | None, language: Language, as_json: bool) -> None:
-
     if output is not None:
         _write(output, inspection_page(found, model=model, language=language))
     if as_json:
@@ -95,9 +89,6 @@ def _show_one(found: Inspection, model: str, *, output: Path | None, language: L
 def _show_two(
     compared: TokenComparison, model: str, *, expected: float | None, output: Path | None, language: Language, as_json: bool
 ) -> None:
-    from munjang.cli.show import print_heat
-    from munjang.models.expected_similarity import describe_expected
-
     if output is not None:
         _write(output, comparison_page(compared, model=model, expected=expected, language=language))
     if as_json:
@@ -163,8 +154,6 @@ def layer_name(name: str, language: Language) -> str:
 
 def vector_facts(found: Inspection, language: Language = "en") -> list[tuple[str, str]]:
     """Return what there is to say about the sentence vector."""
-    import numpy as np
-
     numbers = ", ".join(f"{value:.4f}" for value in found.vector[:FIRST_NUMBERS])
     size = say(Word.VECTOR_SIZE, language, count=len(found.vector), norm=float(np.linalg.norm(found.vector)))
     return [(say(Word.VECTOR, language), size), (say(Word.VECTOR_BEGINS, language), f"{numbers}, …")]
@@ -223,8 +212,6 @@ def _warn_if_cut(found: Inspection) -> None:
 
 
 def _write(output: Path, html: str) -> None:
-    from munjang.atomic import atomic_write
-
     atomic_write(output, html)
     note(f"written to {output}")
 

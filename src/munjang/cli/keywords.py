@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from munjang.analyze.keywords import Keyword, extract_keywords
+from munjang.atomic import atomic_write
+from munjang.cli.collection import load_beside, read_collection
 from munjang.cli.options import (
     Chosen,
     Columns,
@@ -22,10 +24,10 @@ from munjang.cli.options import (
     new_app,
     report_language,
 )
-from munjang.cli.row_files import TextRow, check_rows_output, write_rows
+from munjang.cli.row_files import PAGES, TextRow, check_rows_output, write_rows
 from munjang.cli.show import console, emit, one_line, print_facts, print_table
 from munjang.cli.text_analysis import TextAnalysis
-from munjang.errors import UsageError
+from munjang.text.unicode import clean
 
 if TYPE_CHECKING:
     from munjang.wording import Language
@@ -59,12 +61,8 @@ def keywords(
 
     Phrases are quoted from the text; Korean ones without particles and endings. -o writes .csv, .tsv or .jsonl.
     """
-    from munjang.cli.collection import load_beside, read_collection
-    from munjang.text.unicode import clean
-
     check_rows_output(output)
-    if html is not None and html.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{html}: expected a name that ends in .html")
+    check_rows_output(html, suffixes=PAGES)
     by = analysis.tagger()
     read = read_collection(file, columns)
     rows, texts, encoder = read.rows, read.texts, load_beside(read, chosen_model.model, compute=chosen_model.compute)
@@ -93,9 +91,7 @@ def _write(found: Found, output: Path | None, html: Path | None, language: Langu
         listed = [(row, rank, word) for row, words in found for rank, word in enumerate(words, start=1)]
         write_rows(output, [{"row": r.name(), "rank": rank, "keyword": w.text, "score": round(w.score, 6)} for r, rank, w in listed])
     if html is not None:
-        from munjang.atomic import atomic_write
         from munjang.report.keywords_page import Marked, keywords_page
-        from munjang.text.unicode import clean
 
         marked = [Marked(row.name(), clean(row.text), [(word.text, word.score) for word in words], _places(words)) for row, words in found]
         atomic_write(html, keywords_page(marked, language=language))
@@ -109,7 +105,6 @@ def _print_marked(found: Found) -> None:
     from rich.text import Text
 
     from munjang.report.keywords_page import drop_overlaps
-    from munjang.text.unicode import clean
 
     screen = console()
     for row, words in found:

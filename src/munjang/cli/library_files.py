@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar, get_args
 
 import typer
 
+from munjang.cli.load_model import load_model
 from munjang.cli.options import Columns
 from munjang.errors import FolderError, InputError, UsageError, quote
 from munjang.file_lock import PATIENCE
 from munjang.file_lock import PatienceOption as PatienceOption
+from munjang.models.registry import resolve
+from munjang.text.readers import find_format
+from munjang.text.records import BadLines, Record
 from munjang.types import DEFAULT_COMPUTE, Compute, Pooling
 
 if TYPE_CHECKING:
@@ -20,7 +24,6 @@ if TYPE_CHECKING:
     from munjang.library.library import Library
     from munjang.library.store import Settings
     from munjang.models.sentence_encoder import SentenceEncoder
-    from munjang.text.records import BadLines, Record
     from munjang.vectors.maxsim import TokenFormat
 
 WHOLE_FILES = (".txt", ".md")
@@ -93,9 +96,6 @@ def open_with_model(
 
 def load_for(path: str, settings: Settings | None, model: str | None, compute: Compute | None) -> SentenceEncoder:
     """Load the model named as the library at `path` would have it, else the library's own; where there is no library, the default model."""
-    from munjang.cli.load_model import load_model
-    from munjang.models.registry import resolve
-
     if settings is None:
         return load_model(model, compute=compute or DEFAULT_COMPUTE)
     name = model or own_model(path, settings)
@@ -119,8 +119,6 @@ def read_all(files: Sequence[str], columns: Columns, *, bad: BadLines | None, in
 
 def _folder(folder: Path, columns: Columns, bad: BadLines | None, intake: DocumentIntake) -> Iterator[Record]:
     from munjang.cli.document_files import folder_key, list_folder, takes_document
-    from munjang.text.readers import find_format
-    from munjang.text.records import Record
 
     found, key = 0, folder_key(folder)
     for path, name in list_folder(folder):
@@ -151,7 +149,6 @@ def _text_of(path: Path, encoding: str) -> str:
 
 def own_model(path: str, settings: Settings) -> str | None:
     """Return the name by which the model that a library was built with is found, None for the default model; never guess another."""
-    from munjang.models.registry import resolve
 
     try:
         if resolve().name == settings.model:

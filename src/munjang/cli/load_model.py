@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 from munjang.cli.options import chosen_device, chosen_engine, chosen_pooling
 from munjang.cli.show import note
+from munjang.engine.folder import PAIR_CLASSIFIER_FILE, read_folder
 from munjang.errors import UsageError, quote
-from munjang.types import DEFAULT_COMPUTE, Compute, Vectors
+from munjang.models.registry import resolve
+from munjang.types import DEFAULT_COMPUTE, Compute, Pooling, Vectors
 
 if TYPE_CHECKING:
     from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.pair_classifier import PairClassifier
     from munjang.models.prompted_encoder import PromptedEncoder
     from munjang.models.sentence_encoder import SentenceEncoder
-    from munjang.types import Pooling
 
 SHOWN_PAIRS = 1_000
 """Fewer pairs than this are scored too soon for a progress bar."""
@@ -70,9 +71,7 @@ def load_scorer(name: str | None, *, compute: Compute = DEFAULT_COMPUTE) -> Prog
     """Load a model if it is a cross-encoder or a pair classifier; None where it is an encoder of sentences."""
     import warnings
 
-    from munjang.engine.folder import PAIR_CLASSIFIER_FILE, read_folder
     from munjang.models.pair_classifier import PairClassifier
-    from munjang.models.registry import resolve
 
     path = resolve(name).path
     if (path / PAIR_CLASSIFIER_FILE).is_file():

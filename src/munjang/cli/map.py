@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from munjang.analyze.clusters import cluster, require_sklearn
 from munjang.analyze.keywords import find_cluster_phrases
 from munjang.analyze.layout import lay_out
+from munjang.atomic import atomic_write
+from munjang.cli.collection import encoder_for, read_collection, vectors_of
 from munjang.cli.options import (
     Chosen,
     Columns,
@@ -23,14 +25,15 @@ from munjang.cli.options import (
     new_app,
     report_language,
 )
-from munjang.cli.row_files import TextRow
+from munjang.cli.row_files import PAGES, TextRow, check_rows_output
 from munjang.cli.show import emit, print_facts
 from munjang.cli.text_analysis import TextAnalysis
-from munjang.errors import InputError, UsageError, quote
-
-if TYPE_CHECKING:
-    from munjang.types import Vectors
+from munjang.errors import InputError, quote
 from munjang.options import options_for
+from munjang.report.words import Word, say
+from munjang.text.unicode import clean
+from munjang.types import Vectors
+from munjang.vectors.similarity import normalize
 from munjang.wording import Language
 
 app = new_app()
@@ -64,15 +67,9 @@ def draw(
 
     The page is one self-contained file: pan, zoom, search, hover over a point to read its text.
     """
-    from munjang.atomic import atomic_write
-    from munjang.cli.collection import encoder_for, read_collection, vectors_of
     from munjang.report.map_page import MapPoint, map_page
-    from munjang.report.words import Word, say
-    from munjang.text.unicode import clean
-    from munjang.vectors.similarity import normalize
 
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{output}: expected a name that ends in .html")
+    check_rows_output(output, suffixes=PAGES)
     if colour is None and options["method"] != "communities":
         require_sklearn("clustering")
     spoken = report_language(language)
@@ -102,8 +99,6 @@ def _name_clusters(
     vectors: Vectors, rows: Sequence[TextRow], options: Chosen, analysis: TextAnalysis, language: Language
 ) -> list[str | None]:
     """Return each row's cluster, named by its key phrases."""
-    from munjang.report.words import Word, say
-
     labels = cluster(vectors, **options_for(cluster, options)).labels_N.tolist()
     names = find_cluster_phrases([row.text for row in rows], labels, **options_for(find_cluster_phrases, options), by=analysis.tagger())
     written = {label: ", ".join(phrases) or say(Word.CLUSTER, language, number=label) for label, phrases in names.items()}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from munjang.analyze.match import Matched
 from munjang.analyze.match import match as match_vectors
+from munjang.cli.collection import encoder_for, read_collection, vectors_of
+from munjang.cli.data_options import located, read_options
 from munjang.cli.options import (
     Chosen,
     Columns,
@@ -26,11 +28,8 @@ from munjang.cli.options import (
 from munjang.cli.row_files import TextRow, check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.errors import UsageError
-from munjang.types import DEFAULT_ENCODING
+from munjang.types import DEFAULT_ENCODING, Encoder
 from munjang.wording import count
-
-if TYPE_CHECKING:
-    from munjang.types import Encoder
 
 app = new_app()
 
@@ -69,8 +68,6 @@ def match(
     Either may be a library, whose vectors are reused.
     -o writes .csv, .tsv or .jsonl.
     """
-    from munjang.cli.collection import encoder_for, read_collection, vectors_of
-
     check_rows_output(output)
     if calibrate is not None and (options["threshold"] is not None or options["margin"]):
         raise UsageError("--calibrate finds a threshold for cosines, so it goes with neither --threshold nor --margin")
@@ -93,7 +90,6 @@ def match(
 def _find_threshold(labelled: str, encoder: Encoder, same_at: float | None) -> float:
     """Return the threshold that tells the labelled pairs apart best, and say how well it does."""
     from munjang.cli.calibrate import same_labels, score_rows
-    from munjang.cli.data_options import located, read_options
     from munjang.data.read import read_any
     from munjang.evaluate.calibrate import calibrate
 

@@ -9,10 +9,14 @@ from typing import Annotated
 import typer
 
 from munjang.cli.data_options import ColumnOption, LayoutOption, SkipBadOption, read_options, tell
+from munjang.cli.load_model import load_encoder
 from munjang.cli.options import Chosen, ComputeOption, JsonOption, ModelOption, Takes, examples, new_app
 from munjang.cli.scores import check_output
 from munjang.cli.show import emit, print_facts
+from munjang.data import read_text_pairs
+from munjang.data.files import check_format
 from munjang.errors import InputError
+from munjang.text.readers import read_texts
 from munjang.train.mine import mine_negatives, write_triplets
 from munjang.types import DEFAULT_COMPUTE
 from munjang.wording import count
@@ -47,11 +51,6 @@ def mine(
     A hard negative is a text that the model mistakes for an answer. Margins exclude false negatives: texts so close that they are
     probably right, too.
     """
-    from munjang.cli.load_model import load_encoder
-    from munjang.data import read_text_pairs
-    from munjang.data.files import check_format
-    from munjang.text.readers import read_texts
-
     check_output(output)
     check_format(output)
     data = read_text_pairs(pairs, read_options(layout=layout, columns=column, skip_bad=skip_bad))

@@ -23,7 +23,7 @@ from munjang.engine.modules import TransformerModule
 from munjang.engine.weights import find_weights
 from munjang.errors import InputError, MissingExtra, MunjangError, UsageError, quote
 from munjang.models.cross_encoder import CrossEncoder
-from munjang.models.registry import BUNDLED, Found, models_home
+from munjang.models.registry import BUNDLED, Found, models_home, resolve
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.types import Vectors
 from munjang.wording import count
@@ -54,8 +54,6 @@ def list_(as_json: JsonOption = False) -> None:
 @app.command(epilog=examples("munjang models show all-MiniLM-L6-v2"))
 def show(name: NameArgument, as_json: JsonOption = False) -> None:
     """Show a model's dimension, layers, size, limits, prompts and licence."""
-    from munjang.models.registry import resolve
-
     facts = describe(resolve(name))
     if as_json:
         emit(asdict(facts))
@@ -92,8 +90,6 @@ def check(
 
     The exit code is 1 if the model is defective.
     """
-    from munjang.models.registry import resolve
-
     found = check_model(resolve(name))
     if as_json:
         emit(asdict(found))
@@ -112,7 +108,6 @@ def pull(
     as_json: JsonOption = False,
 ) -> None:
     """Download a model from the Hugging Face hub to the models directory; the only command that downloads."""
-
     note(f"downloading {name} from the Hugging Face hub")
     path = pull_model(name, revision=revision)
     emit({"name": name, "path": str(path)}) if as_json else print(path)
@@ -270,11 +265,11 @@ def check_model(found: Found) -> ModelCheck:
         problem = str(error)
     hashes = {str(file.relative_to(found.path)): _sha256(file) for file in _files(found.path)}
     if problem is None and found.origin == "bundled":
-        problem = differing(hashes, _read_hashes().get(found.name, {}))
+        problem = find_difference(hashes, _read_hashes().get(found.name, {}))
     return ModelCheck(found.name, str(found.path), problem is None, problem, tensors, hashes)
 
 
-def differing(hashes: dict[str, str], known: dict[str, str]) -> str | None:
+def find_difference(hashes: dict[str, str], known: dict[str, str]) -> str | None:
     """Say which files are not those that were bundled; None where all are."""
     wrong = sorted(name for name in {*hashes, *known} if hashes.get(name) != known.get(name))
     if not wrong:

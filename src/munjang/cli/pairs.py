@@ -11,6 +11,7 @@ import typer
 from munjang.analyze.dedupe import Deduped
 from munjang.analyze.dedupe import dedupe as drop_near_duplicates
 from munjang.analyze.pairs import MinedPairs, mine_pairs
+from munjang.cli.collection import encoder_for, read_collection, vectors_of
 from munjang.cli.options import (
     Chosen,
     Columns,
@@ -25,6 +26,8 @@ from munjang.cli.options import (
 from munjang.cli.row_files import TABLES, TEXTS, TextRow, check_rows_output, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.errors import UsageError
+from munjang.limits import usable_cores
+from munjang.models.progress import progress_bar
 from munjang.options import default_of
 
 if TYPE_CHECKING:
@@ -69,7 +72,6 @@ def pairs(
     -o writes the pairs or, with --dedupe, the rows that stay, as .csv, .tsv or .jsonl; rows that stay also as .txt.
     """
     from munjang.bulk.output import is_output
-    from munjang.cli.collection import encoder_for, read_collection, vectors_of
 
     check_rows_output(output, suffixes=TEXTS if dedupe else TABLES)
     filtered = options["numbers"] or options["max_overlap"] is not None
@@ -120,13 +122,11 @@ def _show_bulk_pairs(folder: str, *, threshold: float, top: int, dask: str | Non
 
 def _mine_folder(folder: str, threshold: float, top: int, dask: str | None) -> BulkPairs:
     from munjang.bulk.pair_blocks import count_blocks, mine_output
-    from munjang.models.progress import progress_bar
 
     with progress_bar("pairs of shards", count_blocks(folder), shown=True) as advance:
         if dask is None:
             return mine_output(folder, threshold=threshold, top=top, progress=advance)
         from munjang.bulk.run import connect_dask
-        from munjang.limits import usable_cores
 
         with connect_dask(dask, workers=usable_cores(), threads=1) as client:
             return mine_output(folder, threshold=threshold, top=top, client=client, progress=advance)

@@ -9,6 +9,7 @@ from munjang.cli.library_files import LibraryArgument, PatienceOption, load_for
 from munjang.cli.options import JsonOption, LibraryComputeOption, ModelOption, examples, new_app
 from munjang.cli.show import emit, print_facts
 from munjang.file_lock import PATIENCE
+from munjang.models.progress import progress_bar
 
 app = new_app()
 
@@ -27,7 +28,6 @@ def reencode(
     The library changes atomically at the end; until then it can be searched with the old model, and an interruption changes nothing.
     """
     from munjang.library.library import Library
-    from munjang.models.progress import progress_bar
 
     with Library.open(library, create=False, patience=patience) as opened:
         encoder = load_for(library, opened.store.settings(), model, compute).with_prompt(progress=True)

@@ -9,16 +9,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from munjang.atomic import atomic_file, atomic_write
 from munjang.cli.options import Columns
 from munjang.errors import InputError, TextError, UsageError
-
-if TYPE_CHECKING:
-    from munjang.text.records import BadLines
+from munjang.text.readers import read_rows
+from munjang.text.records import BadLines, make_records
+from munjang.text.unicode import clean
 
 TABLES = (".csv", ".tsv", ".jsonl")
 TEXTS = (*TABLES, ".txt")
+PAGES = (".html", ".htm")
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,6 @@ def no_text(names: Sequence[str], bad: BadLines | None = None) -> InputError:
 
 def read_text_rows(path: str, columns: Columns) -> list[TextRow]:
     """Read a whole file and refuse texts that no model takes while their line is still known."""
-    from munjang.text.readers import read_rows
-    from munjang.text.records import make_records
-    from munjang.text.unicode import clean
-
     rows = list(read_rows(path, format=columns.format, encoding=columns.encoding, quoting=columns.quoting))
     found = []
     for number, record in enumerate(make_records(rows, text_column=columns.text_column, id_column=columns.id_column), start=1):
@@ -84,8 +82,6 @@ def check_rows_output(output: Path | None, *, suffixes: Sequence[str] = TABLES) 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write rows in the format the name says; a .txt file gets the column "text" alone."""
-    from munjang.atomic import atomic_write
-
     suffix = path.suffix.lower()
     if suffix == ".jsonl":
         atomic_write(path, "".join(json.dumps(dict(row), ensure_ascii=False) + "\n" for row in rows))
@@ -100,8 +96,6 @@ def stream_rows(path: Path, names: Sequence[str], rows: Iterable[Mapping[str, An
 
     `names` are the columns of a table; a tab or line break inside a text is a space in TSV, whose quotation marks are ordinary characters.
     """
-    from munjang.atomic import atomic_file
-
     suffix = path.suffix.lower()
     with atomic_file(path) as handle:
         # a lone surrogate becomes a visible escape, which in JSON is the character itself

@@ -105,7 +105,7 @@ class ScoreCurve:
     @classmethod
     def load(cls, model: PairModel, file: Path, options: Chosen) -> ScoreCurve:
         """Read the curve, which must be of this model and of scores as they are by default."""
-        from munjang.cli.calibrations import load_calibration_of
+        from munjang.cli.calibrate import load_calibration_of
 
         if options["score"] is not None:
             raise UsageError("--calibration reads scores as munjang calibrate does, so it does not go with --score")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from munjang.atomic import atomic_write
 from munjang.cli.options import JsonOption, OutputOption
 from munjang.cli.show import emit, print_table
 from munjang.errors import UsageError, quote
@@ -55,8 +56,6 @@ class Delivery:
 
 def deliver(body: Mapping[str, Any], *, output: Path | None, as_json: bool) -> None:
     """Write the report to a file if one is named, and print it if JSON is wanted."""
-    from munjang.atomic import atomic_write
-
     if output is not None:
         # A lone surrogate in a text becomes a JSON escape.
         atomic_write(output, json.dumps(body, ensure_ascii=False, indent=1, allow_nan=False).encode("utf-8", "backslashreplace") + b"\n")

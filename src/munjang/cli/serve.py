@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from munjang.cli.collection import refuse_others
+from munjang.cli.library_files import load_for
+from munjang.cli.load_model import load_cross_encoder
 from munjang.cli.options import Chosen, JsonOption, LibraryComputeOption, ModelsOption, Takes, examples, new_app
 from munjang.cli.show import emit, note
 from munjang.errors import FolderError, InputError, MissingExtra, UsageError, quote
 from munjang.limits import SERVE_LIMITS
+from munjang.models.registry import models_home, resolve, resolve_reranker
 from munjang.serve.settings import ServerSettings, check_settings
 from munjang.types import Compute
 
@@ -149,9 +154,6 @@ def _settings(
     queue_tokens: int,
     max_wait: float,
 ) -> ServerSettings:
-    from dataclasses import replace
-
-    from munjang.models.registry import models_home
     from munjang.serve.keys import read_key
 
     one, several = key_files
@@ -178,10 +180,7 @@ def load_encoders(libraries: tuple[str, ...], models: list[str], compute: Comput
 
     A model computes as it did for the first library of its name.
     """
-    from munjang.cli.collection import refuse_others
-    from munjang.cli.library_files import load_for
     from munjang.library.library import Library
-    from munjang.models.registry import resolve
 
     made = []
     for path in libraries:
@@ -209,9 +208,6 @@ def _pair_classifiers(names: list[str], compute: Compute) -> list[PairClassifier
 
 def load_rerankers(names: list[str], compute: Compute) -> list[CrossEncoder]:
     """Load the cross-encoders that are named, or the default one where there is one."""
-    from munjang.cli.load_model import load_cross_encoder
-    from munjang.models.registry import resolve_reranker
-
     if names:
         return [load_cross_encoder(resolve_reranker(name).path, compute=compute) for name in names]
     try:

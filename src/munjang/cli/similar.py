@@ -32,8 +32,11 @@ from munjang.report.words import Word, say
 
 if TYPE_CHECKING:
     from munjang.models.sentence_encoder import SentenceEncoder
-    from munjang.types import Floats, Metric
-from munjang.types import DEFAULT_COMPUTE, DEFAULT_ENCODING, Format
+from munjang.atomic import atomic_file, atomic_write
+from munjang.cli.load_model import load_model
+from munjang.cli.show import print_heat
+from munjang.text.readers import read_texts
+from munjang.types import DEFAULT_COMPUTE, DEFAULT_ENCODING, Floats, Format, Metric
 from munjang.wording import Language
 
 SHOWN_CELLS = 2_500
@@ -82,8 +85,6 @@ def similar(
     The description next to the score is based on human judgements of pairs that this model scored; other models show the score alone.
     With --matrix, -o writes .html or .svg (a picture), .csv or .npy.
     """
-    from munjang.cli.load_model import load_model
-
     if calibration is not None and (matrix or metric not in (None, "cosine")):
         raise UsageError("--calibration says what the cosine of two sentences means, so it goes with neither --matrix nor another --metric")
     if matrix:
@@ -113,7 +114,7 @@ def sentence(argument: str) -> str:
 
 
 def _pair(encoder: SentenceEncoder, a: str, b: str, *, metric: Metric | None, calibration: Path | None, as_json: bool) -> None:
-    from munjang.cli.calibrations import load_calibration_of
+    from munjang.cli.calibrate import load_calibration_of
     from munjang.vectors.similarity import similarity
 
     if a == b == "-":
@@ -165,8 +166,6 @@ def _matrix(
 
 
 def _print(scores_NM: Floats, rows: list[str], columns: list[str]) -> None:
-    from munjang.cli.show import print_heat
-
     if scores_NM.size > SHOWN_CELLS:
         side = int(SHOWN_CELLS**0.5)
         note(f"{len(rows):,} x {len(columns):,} scores; the first {side} rows and columns are shown (-o writes all)")
@@ -181,7 +180,6 @@ def _print(scores_NM: Floats, rows: list[str], columns: list[str]) -> None:
 
 
 def _write(scores_NM: Floats, rows: list[str], columns: list[str], output: Path, *, model: str, language: Language) -> None:
-    from munjang.atomic import atomic_file, atomic_write
     from munjang.report.heatmap import heatmap_svg
     from munjang.report.page import page, section, wide
 
@@ -211,8 +209,6 @@ def _check_output(output: Path | None) -> None:
 
 
 def _texts(path: str, text_column: str | None, format: Format | None, encoding: str, *, no_quoting: bool) -> list[str]:
-    from munjang.text.readers import read_texts
-
     quoting = False if no_quoting else None
     texts = [record.text for record in read_texts(path, text_column=text_column, format=format, encoding=encoding, quoting=quoting)]
     if not texts:

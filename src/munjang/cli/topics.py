@@ -6,16 +6,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
+import numpy as np
 import typer
 
-from munjang.analyze.topics.assign import find_topics
-from munjang.analyze.topics.edit import split_topic
+from munjang.analyze.topics.assign import assign_topics, find_topics
+from munjang.analyze.topics.describe import topics_over_time, topics_per_class
+from munjang.analyze.topics.edit import merge_topics, reduce_topics, rename_topic, set_outliers, split_topic, update_topics
 from munjang.analyze.topics.fitting import fit_topics
-from munjang.cli.default_command import DefaultCommandGroup
+from munjang.analyze.topics.model import TopicModel
+from munjang.analyze.topics.saving import load_topics, save_topics
+from munjang.cli.collection import load_beside, read_collection
+from munjang.cli.group import DefaultCommandGroup
 from munjang.cli.library_files import COMPUTES
+from munjang.cli.load_model import load_encoder
 from munjang.cli.options import (
     Chosen,
     Columns,
@@ -29,12 +36,13 @@ from munjang.cli.options import (
     examples,
     report_language,
 )
-from munjang.cli.row_files import TextRow
+from munjang.cli.row_files import PAGES, TextRow, beside, check_rows_output, write_rows
+from munjang.cli.show import emit, print_facts, print_table
+from munjang.cli.topics_show import show_model, show_topic, write_report
 from munjang.errors import InputError, UsageError
-
-if TYPE_CHECKING:
-    from munjang.analyze.topics.model import TopicModel
-    from munjang.types import Compute, Encoder, Vectors
+from munjang.report.words import Word, say
+from munjang.text.records import describe_missing_column
+from munjang.types import Compute, Encoder, Vectors
 
 FolderArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a topic model.")]
 VectorsOption: TypeAlias = Annotated[
@@ -77,16 +85,7 @@ def fit(
     as_json: JsonOption = False,
 ) -> None:
     """Find the topics of a collection and save them."""
-    from dataclasses import replace
-
-    from munjang.analyze.topics.saving import save_topics
-    from munjang.analyze.topics.trends import topics_over_time, topics_per_class
-    from munjang.cli.collection import load_beside, read_collection
-    from munjang.cli.topics_show import show_model, write_report
-    from munjang.report.words import Word, say
-
-    if html is not None and html.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"{html}: expected a name that ends in .html")
+    check_rows_output(html, suffixes=PAGES)
     read = read_collection(file, columns)
     rows = read.rows
     times = None if time_column is None else column_values(rows, time_column, file)
@@ -120,9 +119,6 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show saved topics, or one of them with its typical documents."""
-    from munjang.analyze.topics.saving import load_topics
-    from munjang.cli.topics_show import show_model, show_topic
-
     model = load_topics(folder)
     if topic is None:
         show_model(model, as_json=as_json)
@@ -145,12 +141,6 @@ def assign(
 
     -o writes the rows with the topic as .csv, .tsv or .jsonl.
     """
-    from munjang.analyze.topics.assign import assign_topics
-    from munjang.analyze.topics.saving import load_topics
-    from munjang.cli.collection import read_collection
-    from munjang.cli.row_files import beside, check_rows_output, write_rows
-    from munjang.cli.show import emit, print_facts, print_table
-
     check_rows_output(output)
     found = load_topics(folder)
     rows = read_collection(file, columns).rows
@@ -185,9 +175,6 @@ def find(
     as_json: JsonOption = False,
 ) -> None:
     """Find the saved topics closest to a query."""
-    from munjang.analyze.topics.saving import load_topics
-    from munjang.cli.show import emit, print_table
-
     if not query.strip():
         raise UsageError("the query is empty, expected something to look for")
     found = load_topics(folder)
@@ -213,11 +200,6 @@ def report(
     as_json: JsonOption = False,
 ) -> None:
     """Write the HTML report of saved topics: map, words, typical documents, hierarchy."""
-    from munjang.analyze.topics.saving import load_topics
-    from munjang.cli.show import emit
-    from munjang.cli.topics_show import write_report
-    from munjang.report.words import Word, say
-
     model = load_topics(folder)
     spoken = report_language(language)
     write_report(model, output, title or say(Word.TOPICS, spoken), language=spoken)
@@ -226,7 +208,6 @@ def report(
 
 def read_vectors(path: Path) -> Vectors:
     """Read a .npy file of numbers; anything that would run code is refused."""
-    import numpy as np
 
     try:
         rows = np.load(path, allow_pickle=False, mmap_mode="r")
@@ -239,8 +220,6 @@ def read_vectors(path: Path) -> Vectors:
 
 def own_encoder(model: TopicModel, name: str | None, compute: Compute | None) -> Encoder:
     """Load the encoder that a topic model was made with, computing as it did then, or the one named; another one is refused."""
-    from munjang.cli.load_model import load_encoder
-
     if not model.encoder and name is None:
         raise UsageError("the topics were found on vectors from a file\n  name their model with --model")
     encoder = load_encoder(name or model.encoder_name or None, compute=compute, made=model.encoder or None)
@@ -260,8 +239,6 @@ def own_encoder(model: TopicModel, name: str | None, compute: Compute | None) ->
 
 def column_values(rows: Sequence[TextRow], column: str, file: str) -> list[Any]:
     """Return a column of all rows."""
-    from munjang.text.records import describe_missing_column
-
     for row in rows:
         if column not in row.values:
             raise describe_missing_column(column, row.values, where=f"{file} row {row.number}")
@@ -277,11 +254,9 @@ def merge(
     as_json: JsonOption = False,
 ) -> None:
     """Merge saved topics, or the closest ones until there are few enough."""
-    from munjang.analyze.topics.edit import merge_topics, reduce_topics
-
     if bool(topics) == (to is not None):
         raise UsageError("merge takes the numbers of topics, or --to: expected one of them")
-    model = _load(folder)
+    model = load_topics(folder)
     changed = merge_topics(model, [topics]) if topics else reduce_topics(model, to or 1)
     _save(changed, folder, output, as_json)
 
@@ -296,7 +271,7 @@ def split(
     as_json: JsonOption = False,
 ) -> None:
     """Split a saved topic."""
-    _save(split_topic(_load(folder), topic, **options), folder, output, as_json)
+    _save(split_topic(load_topics(folder), topic, **options), folder, output, as_json)
 
 
 @app.command(epilog=examples("munjang topics outliers model/ 0"))
@@ -307,9 +282,7 @@ def outliers(
     as_json: JsonOption = False,
 ) -> None:
     """Change the fraction of documents without a topic; 0 gives every document one."""
-    from munjang.analyze.topics.edit import set_outliers
-
-    _save(set_outliers(_load(folder), share), folder, output, as_json)
+    _save(set_outliers(load_topics(folder), share), folder, output, as_json)
 
 
 @app.command(epilog=examples('munjang topics rename model/ 0 "elections"'))
@@ -321,9 +294,7 @@ def rename(
     as_json: JsonOption = False,
 ) -> None:
     """Rename a saved topic."""
-    from munjang.analyze.topics.edit import rename_topic
-
-    _save(rename_topic(_load(folder), topic, name), folder, output, as_json)
+    _save(rename_topic(load_topics(folder), topic, name), folder, output, as_json)
 
 
 @app.command(epilog=examples("munjang topics update model/ more.csv"))
@@ -338,25 +309,13 @@ def update(
     as_json: JsonOption = False,
 ) -> None:
     """Add documents to saved topics; those that fit none form new topics."""
-    from munjang.analyze.topics.edit import update_topics
-    from munjang.cli.collection import read_collection
-
-    found = _load(folder)
+    found = load_topics(folder)
     read = read_collection(file, columns)
     ready = None if vectors is None else read_vectors(vectors)
     encoder = None if ready is not None else own_encoder(found, chosen_model.model, chosen_model.compute)
     _save(update_topics(found, read.texts, vectors=ready, encoder=encoder), folder, output, as_json)
 
 
-def _load(folder: Path) -> TopicModel:
-    from munjang.analyze.topics.saving import load_topics
-
-    return load_topics(folder)
-
-
 def _save(model: TopicModel, folder: Path, output: Path | None, as_json: bool) -> None:
-    from munjang.analyze.topics.saving import save_topics
-    from munjang.cli.topics_show import show_model
-
     save_topics(model, output or folder)
     show_model(model, as_json=as_json, saved=str(output or folder))

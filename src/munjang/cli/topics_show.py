@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from munjang.atomic import atomic_write
 from munjang.cli.show import emit, note, print_facts, print_table
+from munjang.report.words import Word, say
 
 if TYPE_CHECKING:
+    from munjang.analyze.topics.describe import Slices
     from munjang.analyze.topics.model import Topic, TopicModel
-    from munjang.analyze.topics.trends import Slices
     from munjang.wording import Language
 
 
@@ -89,9 +91,7 @@ def write_report(
     language: Language = "en",
 ) -> None:
     """Write the HTML report."""
-    from munjang.atomic import atomic_write
     from munjang.report.topics_page import topics_page
-    from munjang.report.words import Word, say
 
     facts = [
         (Word.NUMBER_OF_DOCUMENTS, f"{len(model.documents):,}"),
@@ -117,7 +117,6 @@ def write_report(
 def _views(model: TopicModel, language: Language) -> list[Any]:
     from munjang.analyze.topics.assign import place_topics
     from munjang.report.topics_page import TopicView
-    from munjang.report.words import Word, say
 
     places = place_topics(model)
     return [

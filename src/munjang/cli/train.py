@@ -10,6 +10,7 @@ import typer
 from munjang.cli.options import JsonOption, LanguageOption, PoolingOption, examples, new_app, report_language
 from munjang.cli.show import emit, print_facts
 from munjang.errors import UsageError, quote
+from munjang.train.progress import Live
 from munjang.types import Device
 
 app = new_app()
@@ -39,14 +40,9 @@ def train(
     Ctrl-C writes a checkpoint, and --resume continues from the last one. The finished folder loads in Munjang and in sentence-transformers;
     it also contains a model card (README.md) and a report.
     """
-    from munjang.train import explain_import_error
     from munjang.train import train as run
+    from munjang.train.recipe import read_recipe
 
-    try:
-        from munjang.train.progress import Live
-        from munjang.train.recipe import read_recipe
-    except ImportError as error:
-        raise explain_import_error(error) from error
     overrides = dict(_parse_change(item) for item in change or [])
     if output is not None:
         overrides["output"] = str(output.absolute())

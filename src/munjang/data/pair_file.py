@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from munjang.data.layouts import DatasetLayout
+from munjang.data.layouts import DatasetLayout, get_layout, make_layout, recognise_pairs
 from munjang.data.read import AS_FOUND, Cells, ReadOptions, read_records
-from munjang.data.recognise import get_layout, make_layout, recognise_pairs
 from munjang.errors import InputError, TextError, UsageError
 from munjang.text.records import BadLines
 from munjang.text.unicode import clean

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from munjang.data.layouts import ROLES, DatasetLayout
-from munjang.data.recognise import flatten, get_layout, make_layout, peek, recognise
+from munjang.data.layouts import ROLES, DatasetLayout, flatten, get_layout, make_layout, peek, recognise
 from munjang.data.rows import Dataset, Kind, LabelledPair, LabelledText, Row, Scale, ScoredPair, TextPair, Triplet
 from munjang.errors import InputError, UsageError, quote
 from munjang.report.training_words import TrainingWord

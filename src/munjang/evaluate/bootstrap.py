@@ -52,6 +52,20 @@ class Interval:
 
 @brief_repr
 @dataclass(frozen=True)
+class NamedScores:
+    """Numbers by name over n rows, and the intervals of some of them."""
+
+    n: int
+    scores: dict[str, float]
+    ci95: dict[str, Interval]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return n, the numbers by name, and ci95."""
+        return dict(to_jsonable({"n": self.n, **self.scores, "ci95": self.ci95}))
+
+
+@brief_repr
+@dataclass(frozen=True)
 class PairedDifference:
     """How much system a beats system b, the interval of that difference, and its two-sided p-value."""
 

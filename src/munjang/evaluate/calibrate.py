@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike
 from munjang.atomic import atomic_write
 from munjang.errors import DamagedFile, InputError, UsageError
 from munjang.evaluate.bootstrap import to_jsonable
-from munjang.evaluate.classification import best_f1, f1_at
 from munjang.evaluate.inputs import FloatArray, IntArray, check_binary, check_numbers, check_same_length
+from munjang.evaluate.metrics import best_f1, f1_at
 from munjang.limits import LIMITS
 from munjang.options import Option, check_options, default_of
 from munjang.wording import brief_repr

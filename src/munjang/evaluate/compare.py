@@ -7,7 +7,7 @@ hard rows count for both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, TypeAlias
 
 from numpy.typing import ArrayLike
@@ -28,11 +28,10 @@ from munjang.evaluate.bootstrap import (
     resample_rows,
     to_jsonable,
 )
-from munjang.evaluate.classification import average_precision
 from munjang.evaluate.inputs import FloatArray, check_binary, check_rows, refuse_flat_gold
+from munjang.evaluate.metrics import average_precision
 from munjang.evaluate.nli import mark_right
-from munjang.evaluate.pair_scores import PairJudge, check_judge, is_scorer, measure_pairs
-from munjang.evaluate.pairs import make_binary_labels
+from munjang.evaluate.pairs import PairJudge, check_judge, is_scorer, make_binary_labels, measure_pairs
 from munjang.evaluate.retrieval import score_queries, search_task
 from munjang.options import Option, check_options
 from munjang.types import Encoder, Scorer, check_encoder
@@ -104,7 +103,7 @@ def compare_sts(
     scores_a, scores_b = (measure_pairs(model, pairs) for model in (a, b))
     made = compare_scores(scores_a, scores_b, gold, against=against, resamples=resamples, seed=seed)
     metric = against if is_scorer(a) or is_scorer(b) else f"{against}_cosine"
-    return Comparison(metric, made.n, made.a, made.b, made.difference, made.ci95, made.p)
+    return replace(made, metric=metric)
 
 
 def compare_pairs(
@@ -152,7 +151,8 @@ def compare_retrieval(
     `query_encoders` are the same two models with their query prompts, where they have one.
     """
     check_options(compare_retrieval, locals())
-    _check(a, b)
+    check_encoder(a, "a")
+    check_encoder(b, "b")
     measure, _, cut = metric.partition("@")
     if not cut.isdigit() or measure not in ("ndcg", "mrr", "map", "recall", "precision"):
         raise UsageError(f"metric {metric!r}, expected for example ndcg@10, mrr@10, map@100, recall@100 or precision@5")
@@ -161,11 +161,6 @@ def compare_retrieval(
     runs = [search_task(encoder, task, k=k, query_encoder=asker) for encoder, asker in zip((a, b), askers, strict=True)]
     values = [score_queries(run, task.judgements, cuts=[k])[metric] for run in runs]
     return _make_comparison(metric, paired_bootstrap(values[0], values[1], resample_mean, resamples=resamples, seed=seed))
-
-
-def _check(a: Encoder, b: Encoder) -> None:
-    check_encoder(a, "a")
-    check_encoder(b, "b")
 
 
 def _average_precision_with(gold: ArrayLike) -> Statistic:

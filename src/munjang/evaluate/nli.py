@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from munjang.data.rows import LabelledPair
 from munjang.errors import InputError, quote
 from munjang.evaluate.bootstrap import RESAMPLES, Interval, Resamples, bootstrap_interval, resample_mean, to_jsonable
-from munjang.evaluate.classification import accuracy, macro_f1
 from munjang.evaluate.inputs import check_rows, check_same_length
+from munjang.evaluate.metrics import accuracy, macro_f1
 from munjang.options import check_options
 from munjang.types import Scorer, check_scorer
 from munjang.wording import brief_repr

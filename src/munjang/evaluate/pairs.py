@@ -3,29 +3,56 @@
 Names are those of sentence-transformers' BinaryClassificationEvaluator (`cosine_ap`, `cosine_f1_threshold`, …); a model that scores pairs
 itself has one of each (`ap`, `f1_threshold`, …). Thresholds are on similarities, so that for Euclidean and Manhattan they are negative
 distances. The best threshold is chosen on the data it is scored on, as everywhere in the field: an optimistic number; `calibrate` measures
-it on held-out folds.
+it on held-out folds. `measure_pairs` gives one score per pair, whichever model: the cosine of an Encoder, the score of a Scorer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from munjang.data.rows import DIFFERENT, SAME, LabelledPair
+from munjang.data.rows import DIFFERENT, SAME, LabelledPair, ScoredPair
 from munjang.errors import InputError, quote
 from munjang.evaluate.bootstrap import PAIRS_RESAMPLES, Interval, Resamples, bootstrap_interval, resample_mean, resample_rows, to_jsonable
-from munjang.evaluate.classification import average_precision, best_accuracy, best_f1, matthews
-from munjang.evaluate.correlation import pair_similarities
 from munjang.evaluate.inputs import FloatArray, IntArray, check_binary, check_numbers, check_rows, check_same_length
-from munjang.evaluate.pair_scores import PairJudge, as_encoder, check_judge, is_scorer, measure_pairs
+from munjang.evaluate.metrics import average_precision, best_accuracy, best_f1, matthews, pair_similarities
+from munjang.evaluate.rerank import score_relevance
 from munjang.evaluate.sts import METRICS, encode_sides
 from munjang.options import check_options
-from munjang.types import Vectors
+from munjang.types import Encoder, Scorer, Vectors, check_encoder, check_scorer
 from munjang.wording import brief_repr
+
+PairJudge: TypeAlias = Encoder | Scorer
+"""A sentence encoder, or a model that scores pairs itself: a cross-encoder, a pair classifier's label."""
+
+
+def is_scorer(model: PairJudge) -> TypeGuard[Scorer]:
+    """Say whether a model scores pairs itself; one that encodes texts is compared by its vectors."""
+    return callable(getattr(model, "predict", None)) and not callable(getattr(model, "encode", None))
+
+
+def as_encoder(model: PairJudge) -> Encoder:
+    """Return a model that is no Scorer as what it is then."""
+    return cast("Encoder", model)
+
+
+def check_judge(model: PairJudge, name: str = "model") -> None:
+    """Refuse what neither encodes texts nor scores pairs; `name` is the argument's."""
+    if is_scorer(model):
+        check_scorer(model, name)
+    else:
+        check_encoder(model, name)
+
+
+def measure_pairs(model: PairJudge, pairs: Sequence[ScoredPair] | Sequence[LabelledPair]) -> FloatArray:
+    """Return one score per pair; a Scorer with several labels is refused."""
+    if is_scorer(model):
+        return score_relevance(model, [(pair.a, pair.b) for pair in pairs])
+    return pair_similarities(*encode_sides(as_encoder(model), [pair.a for pair in pairs], [pair.b for pair in pairs]))
 
 
 @brief_repr

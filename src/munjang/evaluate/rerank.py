@@ -15,8 +15,8 @@ import numpy as np
 from munjang.data.rows import RetrievalTask, Run, rank_documents
 from munjang.errors import InputError, UsageError, quote
 from munjang.evaluate.bootstrap import RESAMPLES, PairedDifference, Resamples, paired_bootstrap, resample_mean, to_jsonable
-from munjang.evaluate.correlation import pair_similarities
 from munjang.evaluate.inputs import FloatArray, check_numbers
+from munjang.evaluate.metrics import pair_similarities
 from munjang.evaluate.retrieval import DEFAULT_CUTS, Cuts, RetrievalResult, score_run
 from munjang.options import Option, check_options, default_of
 from munjang.types import Encoder, Scorer, Vectors, check_encoder, check_scorer

@@ -16,10 +16,18 @@ from numpy.typing import ArrayLike
 
 from munjang.data.rows import ScoredPair
 from munjang.errors import InputError
-from munjang.evaluate.bootstrap import RESAMPLES, Interval, Resamples, bootstrap_intervals, resample_pearson, resample_spearman, to_jsonable
-from munjang.evaluate.classification import BestF1, best_f1
-from munjang.evaluate.correlation import pair_similarities, pearson, rank_values, spearman
+from munjang.evaluate.bootstrap import (
+    RESAMPLES,
+    Interval,
+    NamedScores,
+    Resamples,
+    bootstrap_intervals,
+    resample_pearson,
+    resample_spearman,
+    to_jsonable,
+)
 from munjang.evaluate.inputs import FloatArray, check_numbers, check_rows, check_same_length
+from munjang.evaluate.metrics import BestF1, best_f1, pair_similarities, pearson, rank_values, spearman
 from munjang.evaluate.rerank import score_relevance
 from munjang.options import Option, check_options, default_of
 from munjang.types import Encoder, Metric, Scorer, Vectors, check_encoder
@@ -153,23 +161,7 @@ def _find_worst(cosines: FloatArray, gold: FloatArray, pairs: Sequence[ScoredPai
     return tuple(WorstPair(pairs[i].a, pairs[i].b, float(gold[i]), float(cosines[i]), float(gaps[i]), pairs[i].where) for i in at)
 
 
-@brief_repr
-@dataclass(frozen=True)
-class CorrelationResult:
-    """How well one list of scores follows gold scores: `pearson` and `spearman`."""
-
-    n: int
-    scores: dict[str, float]
-    ci95: dict[str, Interval]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return n, both numbers by name, and ci95."""
-        return dict(to_jsonable({"n": self.n, **self.scores, "ci95": self.ci95}))
-
-
-def evaluate_sts_scores(
-    scorer: Scorer, pairs: Sequence[ScoredPair], *, resamples: Resamples = RESAMPLES, seed: int = 0
-) -> CorrelationResult:
+def evaluate_sts_scores(scorer: Scorer, pairs: Sequence[ScoredPair], *, resamples: Resamples = RESAMPLES, seed: int = 0) -> NamedScores:
     """Return a cross-encoder's correlations on pairs with gold scores; a model with several labels is refused."""
     check_options(evaluate_sts_scores, locals())
     pairs = check_rows(pairs, ScoredPair, name="pairs")
@@ -179,10 +171,10 @@ def evaluate_sts_scores(
     return score_correlations(scores, [pair.score for pair in pairs], resamples=resamples, seed=seed)
 
 
-def score_correlations(scores: ArrayLike, gold: ArrayLike, *, resamples: Resamples = RESAMPLES, seed: int = 0) -> CorrelationResult:
+def score_correlations(scores: ArrayLike, gold: ArrayLike, *, resamples: Resamples = RESAMPLES, seed: int = 0) -> NamedScores:
     """Return the correlations of scores already made. resamples=0 leaves the intervals out."""
     found, truth = check_numbers(scores, name="scores"), check_numbers(gold, name="gold scores")
     check_same_length(found, truth, names=("scores", "gold scores"))
     made = {"pearson": resample_pearson(found, truth), "spearman": resample_spearman(found, truth)} if resamples else {}
     ci95 = bootstrap_intervals(made, truth.size, resamples=resamples, seed=seed) if made else {}
-    return CorrelationResult(int(truth.size), {"pearson": pearson(found, truth), "spearman": spearman(found, truth)}, ci95)
+    return NamedScores(int(truth.size), {"pearson": pearson(found, truth), "spearman": spearman(found, truth)}, ci95)

@@ -1,7 +1,8 @@
-"""Translation retrieval: sentences and their translations → how often each finds the other among all, both ways.
+"""Sentences and their translations → how often each finds the other among all, and how far a student's vectors are from its teacher's.
 
-The rule is sentence-transformers' TranslationEvaluator's: the nearest by cosine counts as right if its text equals the true one's, so
-that repeated sentences do no harm. Names are its too (`src2trg_accuracy`, …).
+The rule of retrieval is sentence-transformers' TranslationEvaluator's: the nearest by cosine counts as right if its text equals the true
+one's, so that repeated sentences do no harm. Names are its too (`src2trg_accuracy`, …). The mean squared error (`evaluate_mse`) compares
+the teacher's vectors of the source with the student's vectors of source and target, as multilingual distillation wants them equal.
 """
 
 from __future__ import annotations
@@ -79,3 +80,42 @@ def _find_partners(queries: Vectors, corpus: Vectors, texts: Sequence[str] | Non
     rows = enumerate(nearest[:, 0].tolist())
     right = [column == row or (texts is not None and texts[column] == texts[row]) for row, column in rows]
     return np.asarray(right, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class MseResult:
+    """Mean squared error per number of a vector. `negative_mse` is sentence-transformers' form: −100 × mse of the target side."""
+
+    n: int
+    source_mse: float
+    target_mse: float
+    negative_mse: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return every number."""
+        return dict(to_jsonable(self))
+
+
+def evaluate_mse(teacher: Encoder, student: Encoder, pairs: Sequence[TextPair]) -> MseResult:
+    """Return how far the student's vectors of both sides are from the teacher's vector of the source."""
+    pairs = check_rows(pairs, TextPair, name="pairs")
+    check_encoder(teacher, "teacher")
+    check_encoder(student, "student")
+    if not pairs:
+        raise InputError("no sentence pairs to evaluate")
+    source, target = [pair.a for pair in pairs], [pair.b for pair in pairs]
+    taught = teacher.encode(source)
+    on_target = score_mse(taught, student.encode(target))
+    return MseResult(len(pairs), score_mse(taught, student.encode(source)), on_target, -100 * on_target)
+
+
+def score_mse(teacher: Vectors, student: Vectors) -> float:
+    """Return the mean squared difference of two arrays of one shape.
+
+    >>> score_mse(np.zeros((2, 2), np.float32), np.ones((2, 2), np.float32))
+    1.0
+    """
+    if teacher.shape != student.shape or not teacher.size:
+        raise InputError(f"teacher vectors of shape {teacher.shape}, student's {student.shape}, expected one shape and some rows")
+    difference = teacher.astype(np.float64) - student.astype(np.float64)
+    return float(np.mean(difference * difference))

@@ -6,34 +6,18 @@ A tie counts as wrong, as in sentence-transformers' TripletEvaluator, whose name
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from munjang.data.rows import Triplet
 from munjang.errors import InputError
-from munjang.evaluate.bootstrap import RESAMPLES, Interval, Resamples, bootstrap_interval, resample_mean, to_jsonable
-from munjang.evaluate.correlation import pair_similarities
+from munjang.evaluate.bootstrap import RESAMPLES, NamedScores, Resamples, bootstrap_interval, resample_mean
 from munjang.evaluate.inputs import check_rows
+from munjang.evaluate.metrics import pair_similarities
 from munjang.evaluate.sts import METRICS
 from munjang.options import Option, check_options, default_of
 from munjang.types import Encoder, Vectors, check_encoder
-from munjang.wording import brief_repr
-
-
-@brief_repr
-@dataclass(frozen=True)
-class TripletsResult:
-    """The share of triplets in the right order, by similarity."""
-
-    n: int
-    scores: dict[str, float]
-    ci95: dict[str, Interval]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return n, the accuracies by name, and ci95."""
-        return dict(to_jsonable({"n": self.n, **self.scores, "ci95": self.ci95}))
 
 
 def evaluate_triplets(
@@ -43,7 +27,7 @@ def evaluate_triplets(
     margin: Annotated[float, Option("How much closer the positive must be.")] = 0.0,
     resamples: Resamples = RESAMPLES,
     seed: int = 0,
-) -> TripletsResult:
+) -> NamedScores:
     """Return an encoder's accuracy; with a margin, the positive must be nearer by more than that."""
     check_options(evaluate_triplets, locals())
     triplets = check_rows(triplets, Triplet, name="triplets")
@@ -64,7 +48,7 @@ def score_triplets(
     margin: float = default_of(evaluate_triplets, "margin"),
     resamples: Resamples = RESAMPLES,
     seed: int = 0,
-) -> TripletsResult:
+) -> NamedScores:
     """Return the accuracy of vectors already made. resamples=0 leaves the interval out."""
     right = {}
     for metric in METRICS:
@@ -74,4 +58,4 @@ def score_triplets(
     n = len(anchors)
     main = right["cosine_accuracy"]
     ci95 = {"cosine_accuracy": bootstrap_interval(resample_mean(main), n, resamples=resamples, seed=seed)} if resamples else {}
-    return TripletsResult(n, {name: float(column.mean()) if n else float("nan") for name, column in right.items()}, ci95)
+    return NamedScores(n, {name: float(column.mean()) if n else float("nan") for name, column in right.items()}, ci95)

@@ -16,7 +16,7 @@ from typing import get_args
 from munjang.errors import InputError
 from munjang.text.dictionary import Dictionary, parse_dictionary
 from munjang.text.korean import Analyser, morphemes, space_with_kiwi, tagged_morphemes
-from munjang.text.stopwords import FUNCTION_WORDS, LIGHT_WORDS, stem
+from munjang.text.phrases import FUNCTION_WORDS, LIGHT_WORDS, stem
 
 _STEMS, _DICTIONARY = "+stems", "+dictionary\n"
 _CAPITALS = re.compile(r"\b[A-Z]{2,}\b")

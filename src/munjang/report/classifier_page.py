@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from munjang.report.charts import Line, line_chart
-from munjang.report.page import page, section, table, text, wide
+from munjang.report.page import Line, line_chart, page, section, table, text, wide
 from munjang.report.training_words import TrainingWord
 from munjang.report.words import Word, say
 from munjang.wording import Language

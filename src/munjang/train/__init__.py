@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,24 +23,31 @@ if TYPE_CHECKING:
 _EXTRA = frozenset({"torch", "transformers", "accelerate"})
 
 
+@contextmanager
+def name_missing_extra() -> Iterator[None]:
+    """Raise MissingExtra where an import fails for lack of torch and its like; also a decorator of functions that import them."""
+    try:
+        yield
+    except ImportError as error:
+        raise explain_import_error(error) from error
+
+
+@name_missing_extra()
 def train(recipe: Recipe | Path | str, *, resume: bool = False, progress: Progress | None = None, language: Language = "en") -> TrainResult:
     """Train what a recipe describes and save the model with its card and report; `resume` continues after an interruption.
 
     `language` is the report's.
     """
-    try:
-        from munjang.train.save_and_report import run
-    except ImportError as error:
-        raise explain_import_error(error) from error
+    from munjang.train.save_and_report import run
+
     return run(recipe, resume=resume, progress=progress, language=language)
 
 
+@name_missing_extra()
 def load(path: Path | str, options: EncoderOptions | None = None) -> TrainableEncoder:
     """Return the encoder of a model folder, ready for further training."""
-    try:
-        from munjang.train.load_folder import load_encoder
-    except ImportError as error:
-        raise explain_import_error(error) from error
+    from munjang.train.load_folder import load_encoder
+
     return load_encoder(path, options)
 
 

@@ -9,23 +9,23 @@ from __future__ import annotations
 import json
 import statistics
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from munjang.errors import UsageError
 from munjang.options import Option, TrainDeviceOption, check_options
 from munjang.report.page import page, table, text
 from munjang.report.training_words import TrainingWord
 from munjang.report.words import say
+from munjang.train import name_missing_extra
 from munjang.train.examples import DataSource, read_examples
-from munjang.train.recipe import ModelRecipe, Recipe, make_stage
-from munjang.types import DEFAULT_DEVICE, Pooling
+from munjang.train.interrupt import Interrupted
+from munjang.train.progress import Progress, Silent
+from munjang.train.recipe import ModelRecipe, Recipe, StageRecipe, make_stage
+from munjang.types import DEFAULT_DEVICE, Device, Pooling
 from munjang.wording import Language, brief_repr
-
-if TYPE_CHECKING:
-    from munjang.train.progress import Progress
 
 POOLINGS: tuple[Pooling, ...] = ("mean", "max", "cls")
 CONCATENATIONS: tuple[tuple[str, ...], ...] = (
@@ -41,29 +41,6 @@ CONCATENATIONS: tuple[tuple[str, ...], ...] = (
 
 SCRATCH_WIDTH = 128
 """Of models from scratch: small, since the whole table is many trainings."""
-
-
-@brief_repr
-@dataclass(frozen=True)
-class AblationPlan:
-    """What is run. `nli` feeds the classification objective, `sts` the regression one; without one of them its half is left out."""
-
-    model: ModelRecipe
-    test: DataSource
-    nli: DataSource | None = None
-    sts: DataSource | None = None
-    seeds: Annotated[int, Option("Number of seeds per cell.", min=1)] = 3
-    first_seed: int = 1
-    stage: Mapping[str, object] = field(default_factory=dict)
-    """Settings of every stage, such as epochs, steps, batch_size and learning_rate."""
-    poolings: tuple[Pooling, ...] = POOLINGS
-    concatenations: tuple[tuple[str, ...], ...] = CONCATENATIONS
-    device: TrainDeviceOption = DEFAULT_DEVICE
-
-    def __post_init__(self) -> None:
-        if self.nli is None and self.sts is None:
-            raise UsageError("nothing to run: name NLI data, STS data, or both")
-        check_options(AblationPlan, vars(self))
 
 
 @brief_repr
@@ -138,57 +115,78 @@ def format_score(row: AblationRow) -> str:
     return f"{100 * row.mean:.2f} ± {100 * row.deviation:.2f}"
 
 
-def run_ablation(plan: AblationPlan, *, show: Callable[[str], None] | None = None, progress: Progress | None = None) -> Ablation:
-    """Run every cell; `show` gets a line for each as it is done, `progress` its steps. Bad data is refused before the first."""
-    _read_all(plan)
-    cells: list[tuple[str, str, Pooling, tuple[str, ...]]] = []
-    default = ("u", "v", "|u-v|")
-    for pooling in plan.poolings:
-        cells += [("pooling", "classification", pooling, default)] if plan.nli else []
-        cells += [("pooling", "regression", pooling, ())] if plan.sts else []
-    cells += [("concatenation", "classification", "mean", parts) for parts in plan.concatenations] if plan.nli else []
+@name_missing_extra()
+def run_ablation(
+    model: ModelRecipe,
+    test: DataSource,
+    *,
+    nli: DataSource | None = None,
+    sts: DataSource | None = None,
+    seeds: Annotated[int, Option("Number of seeds per cell.", min=1)] = 3,
+    first_seed: int = 1,
+    stage: Mapping[str, object] | None = None,
+    poolings: Sequence[Pooling] = POOLINGS,
+    concatenations: Sequence[tuple[str, ...]] = CONCATENATIONS,
+    device: TrainDeviceOption = DEFAULT_DEVICE,
+    show: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
+) -> Ablation:
+    """Run every cell. `nli` feeds the classification objective, `sts` the regression one; without one of them its half is left out.
+
+    `stage` has settings of every stage, such as epochs, steps, batch_size and learning_rate. `show` gets a line for each cell when it is
+    done, `progress` its steps. Bad data is refused before the first.
+    """
+    from munjang.train.dev import read_dev
+
+    check_options(run_ablation, locals())
+    data = {"classification": nli, "regression": sts}
+    if nli is None and sts is None:
+        raise UsageError("nothing to run: name NLI data, STS data, or both")
+    for source in filter(None, data.values()):
+        read_examples(source)
+    read_dev(test, seed=first_seed)
+
+    def train_cell(objective: str, pooling: Pooling, parts: tuple[str, ...], seed: int) -> tuple[float, float]:
+        settings = {"parts": list(parts)} if parts else {}
+        name = f"{objective}, {pooling}{', ' + '+'.join(parts) if parts else ''}, seed {seed}"
+        # the same amount of training for every cell: the last weights, not the best by the test set
+        fixed = {"data": (data[objective],), "dev": test, "objective": objective, "settings": settings, "keep_best": False}
+        return _train(replace(model, pooling=pooling), make_stage(stage or {}, name=name, **fixed), seed, device, progress)
+
     rows: list[AblationRow] = []
     done: dict[tuple[str, str, tuple[str, ...]], tuple[float, ...]] = {}
     untrained: list[float] = []
-    for part, objective, pooling, parts in cells:
+    for part, objective, pooling, parts in _list_cells(poolings, concatenations):
+        if data[objective] is None:
+            continue
         key = (objective, pooling, parts)
         if key not in done:
-            seeds = range(plan.first_seed, plan.first_seed + plan.seeds)
-            runs = [_run(plan, objective, pooling, parts, seed, progress) for seed in seeds]
+            runs = [train_cell(*key, seed) for seed in range(first_seed, first_seed + seeds)]
             done[key] = tuple(after for _, after in runs)
             untrained += [before for before, _ in runs if pooling == "mean"]
         rows.append(AblationRow(part, objective, pooling, ", ".join(parts), done[key]))
         if show is not None:
             show(f"{objective}, {pooling} pooling{', (' + rows[-1].concatenation + ')' if parts else ''}: {format_score(rows[-1])}")
-    return Ablation(tuple(rows), statistics.fmean(untrained) if untrained else float("nan"), Path(plan.test.path).name)
+    return Ablation(tuple(rows), statistics.fmean(untrained) if untrained else float("nan"), Path(test.path).name)
 
 
-def _read_all(plan: AblationPlan) -> None:
-    from munjang.train.dev import read_dev
+def _list_cells(
+    poolings: Sequence[Pooling], concatenations: Sequence[tuple[str, ...]]
+) -> Iterator[tuple[str, str, Pooling, tuple[str, ...]]]:
+    """Yield part of the table, objective, pooling and concatenation of each cell."""
+    for pooling in poolings:
+        yield "pooling", "classification", pooling, ("u", "v", "|u-v|")
+        yield "pooling", "regression", pooling, ()
+    for parts in concatenations:
+        yield "concatenation", "classification", "mean", parts
 
-    for source in (plan.nli, plan.sts):
-        if source is not None:
-            read_examples(source)
-    read_dev(plan.test, seed=plan.first_seed)
 
-
-def _run(
-    plan: AblationPlan, objective: str, pooling: Pooling, parts: Sequence[str], seed: int, progress: Progress | None
-) -> tuple[float, float]:
+def _train(model: ModelRecipe, stage: StageRecipe, seed: int, device: Device, progress: Progress | None) -> tuple[float, float]:
     """Train one model; return its score before and after."""
-    from munjang.train.interrupt import Interrupted
     from munjang.train.loop import Trainer
-    from munjang.train.progress import Silent
 
-    data = plan.nli if objective == "classification" else plan.sts
-    assert data is not None
-    settings: dict[str, Any] = {"parts": list(parts)} if parts else {}
-    name = f"{objective}, {pooling}{', ' + '+'.join(parts) if parts else ''}, seed {seed}"
-    # the same amount of training for every cell: the last weights, not the best by the test set
-    stage = make_stage(plan.stage, name=name, data=(data,), dev=plan.test, objective=objective, settings=settings, keep_best=False)
     with tempfile.TemporaryDirectory(prefix="munjang-ablate-") as folder:
-        model = replace(plan.model, pooling=pooling)
-        recipe = Recipe(output=str(Path(folder) / "model"), model=model, stages=(stage,), seed=seed, device=plan.device)
+        recipe = Recipe(output=str(Path(folder) / "model"), model=model, stages=(stage,), seed=seed, device=device)
         try:
             outcome = Trainer(recipe, progress=progress or Silent()).run()
         except Interrupted:  # its checkpoint goes with the folder

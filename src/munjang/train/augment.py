@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from munjang.data.files import write_rows
 from munjang.errors import InputError, UsageError
-from munjang.evaluate.correlation import pair_similarities
+from munjang.evaluate.metrics import pair_similarities
 from munjang.evaluate.rerank import score_relevance
 from munjang.options import Option, Seed, check_options
 from munjang.text.validate_texts import validate_texts

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from munjang.errors import quote
 from munjang.models.registry import resolve
@@ -78,8 +79,6 @@ def _build_from_scratch(recipe: Recipe, keep: Path | None) -> TrainableEncoder:
 
 def _make_tokenizer(recipe: Recipe, scratch: ScratchRecipe, length: int, kept: Path | None) -> Any:
     if kept is not None and kept.is_file():
-        from tokenizers import Tokenizer
-
         return wrap_tokenizer(Tokenizer.from_file(str(kept)), max_length=length)
     made = make_tokenizer(scratch, _list_texts(recipe), max_length=length)
     if kept is not None:
@@ -133,8 +132,6 @@ def wrap_tokenizer(tokenizer: Any, *, max_length: int) -> Any:
 
 
 def _train_wordpiece(recipe: ScratchRecipe, texts: list[str]) -> Any:
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-
     normalizer = normalizers.BertNormalizer(lowercase=recipe.lowercase, strip_accents=False)
     splitter = pre_tokenizers.BertPreTokenizer()
     draft = Tokenizer(models.WordPiece(unk_token="[UNK]"))  # noqa: S106
@@ -151,8 +148,6 @@ def _train_wordpiece(recipe: ScratchRecipe, texts: list[str]) -> Any:
 
 
 def _train_unigram(recipe: ScratchRecipe, texts: list[str]) -> Any:
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-
     normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()] if recipe.lowercase else [normalizers.NFKC()])
     draft = Tokenizer(models.Unigram())
     draft.normalizer, draft.pre_tokenizer = normalizer, pre_tokenizers.Metaspace()
@@ -185,8 +180,6 @@ def _fix_order(scores: dict[str, float]) -> list[tuple[str, float]]:
 
 
 def _add_special(tokenizer: Any) -> Any:
-    from tokenizers import processors
-
     tokenizer.add_special_tokens(list(SPECIAL))
     ids = [(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
     tokenizer.post_processor = processors.TemplateProcessing(

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from torch import Tensor
 
 from munjang.atomic import make_folder
@@ -132,7 +133,6 @@ def _save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
 
 
 def _load_tensors(path: Path) -> dict[str, Tensor]:
-    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     try:

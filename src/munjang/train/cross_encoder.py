@@ -23,8 +23,7 @@ from munjang.text.batching import plan_batches
 from munjang.text.tokenizer import Tokenizer
 from munjang.train.encoder import TrainableModel
 from munjang.train.packed import run_packed_first
-from munjang.train.packed_parts import Parts, find_parts
-from munjang.train.packing import pack
+from munjang.train.packing import Parts, find_parts, pack
 from munjang.train.stage import ABSENT
 from munjang.types import Vectors
 

@@ -33,10 +33,9 @@ from munjang.train.diagnoses import describe_classes, describe_scores
 from munjang.train.examples import DataSource, Example, ExampleSet, read_examples
 from munjang.train.load_folder import quiet_transformers
 from munjang.train.log import Answers
-from munjang.train.objectives import Objective, ScoreObjective
-from munjang.train.objectives.choose import choose_score_loss
-from munjang.train.objectives.registry import SCORE_LOSSES, make_score_loss, suggest_objective
-from munjang.train.objectives.score_losses import Mse, ScoreLoss
+from munjang.train.objectives.base import Objective
+from munjang.train.objectives.registry import SCORE_LOSSES, choose_score_loss, make_score_loss, suggest_objective
+from munjang.train.objectives.score_losses import Mse, ScoreLoss, ScoreObjective
 from munjang.train.recipe import Recipe, StageRecipe
 from munjang.train.report import PAIRS, Spread, find_middle
 from munjang.train.sampling import Sampled

@@ -26,7 +26,7 @@ from munjang.evaluate.triplets import score_triplets
 from munjang.train.diagnoses import describe_classes, describe_scores
 from munjang.train.examples import DataSource, ExampleSet, read_examples
 from munjang.train.log import Answers
-from munjang.train.objectives.classification import Classification
+from munjang.train.objectives.labelled import Classification
 from munjang.train.stage import Stage
 from munjang.types import Encoder, Scorer, Vectors
 from munjang.vectors.similarity import similarity_pairwise

@@ -20,10 +20,9 @@ from torch import Tensor
 from munjang.report.training_words import TrainingWord
 from munjang.report.words import Message, WordTable, say
 from munjang.train.log import Answers, DevEntry, TrainingLog
-from munjang.train.objectives import ScoreObjective
-from munjang.train.objectives.classification import Classification
-from munjang.train.objectives.in_batch import InBatch
-from munjang.train.objectives.score_losses import Bce
+from munjang.train.objectives.contrastive import InBatch
+from munjang.train.objectives.labelled import Classification
+from munjang.train.objectives.score_losses import Bce, ScoreObjective
 from munjang.train.stage import Stage, StageData
 from munjang.wording import Language, brief_repr
 

@@ -21,10 +21,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from munjang.engine.modules import Activation
+from munjang.errors import FolderError
 from munjang.limits import LIMITS
 from munjang.train.packed import pool, run_packed
-from munjang.train.packed_parts import Parts, find_parts
-from munjang.train.packing import PackedTexts, pack
+from munjang.train.packing import PackedTexts, Parts, find_parts, pack
 from munjang.types import Pooling, Vectors
 from munjang.wording import count, name_facts, quote_place
 
@@ -71,8 +71,6 @@ class TailNorm(nn.LayerNorm):
 def load_tensors(module: nn.Module, folder: Path) -> None:
     """Fill a tail module from its folder's safetensors file; names that do not fit are refused."""
     from safetensors.torch import load_file
-
-    from munjang.errors import FolderError
 
     path = folder / "model.safetensors"
     if not path.is_file():

@@ -2,7 +2,7 @@
 
 In: a `DataSource` of a recipe: a path and, where the layout is not one that is recognised, which columns hold what. Out: an `ExampleSet`
 with the kind of its labels. Scores are scaled to 0 … 1 from the stated range, class names become numbers, groups of like sentences become
-pairs. A broken line is an error that names it; with skip_bad it is left out and counted. Which objective fits is `objectives.choose`'s.
+pairs. A broken line is an error that names it; with skip_bad it is left out and counted. Which objective fits is `objectives.registry`'s.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from munjang.data import (
     AnyDataset,
@@ -25,9 +25,8 @@ from munjang.data import (
     Triplet,
     read_any,
 )
-from munjang.data.parallel import read_parallel_pairs
-from munjang.data.plain_text import make_row_filter, read_plain_texts
 from munjang.data.read import READERS
+from munjang.data.unlabelled import make_row_filter, read_parallel_pairs, read_plain_texts
 from munjang.errors import InputError, UsageError, quote
 from munjang.options import Option
 from munjang.report.training_words import TrainingWord
@@ -36,13 +35,11 @@ from munjang.text.readers import read_rows
 from munjang.text.records import BadLines
 from munjang.wording import brief_repr
 
-if TYPE_CHECKING:
-    from munjang.train.objectives import DataShape
-
-
 Kind: TypeAlias = Literal["scored", "labelled", "pairs", "triplets", "texts", "parallel", "plain", "sentences"]
 """plain: texts without labels, each a row; sentences: the same, cut into sentences."""
 Label: TypeAlias = Literal["class", "score", "binary", "margins"]
+LabelKind: TypeAlias = Label | Literal["vectors"]
+"""class: 0…K−1. score: any number, larger is more alike. binary: 0 or 1. margins: a teacher's scores. vectors: a teacher's vectors."""
 SourceRow: TypeAlias = ScoredPair | LabelledPair | TextPair | Triplet | LabelledText
 
 
@@ -87,6 +84,16 @@ class Example:
 
 
 @dataclass(frozen=True)
+class DataShape:
+    """What decides the objective. `classes` counts distinct classes or 0/1 labels; `label_range` is the lowest and highest score found."""
+
+    columns: int
+    label_kind: LabelKind | None = None
+    classes: int | None = None
+    label_range: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
 class ExampleSet:
     """Examples of one shape. `classes` are the names of classes 0, 1 and so on."""
 
@@ -107,8 +114,6 @@ class ExampleSet:
 
     def shape(self) -> DataShape:
         """Return what decides the objective."""
-        from munjang.train.objectives import DataShape
-
         labels = [example.label for example in self.examples if example.label is not None]
         if self.label_kind == "margins":
             return DataShape(self.columns, "margins")
@@ -155,7 +160,7 @@ def _read_source(source: DataSource, seed: int) -> ExampleSet:
 
 def _read_parallel(source: DataSource) -> ExampleSet:
     found = read_parallel_pairs(source.path, columns=source.texts, where=source.where, skip_bad=source.skip_bad)
-    made = tuple(Example((pair.source, pair.translation), None, pair.where) for pair in found.pairs)
+    made = tuple(Example((pair.a, pair.b), None, pair.where) for pair in found.pairs)
     return ExampleSet(made, None, Path(source.path).name, skipped=found.skipped, notes=tuple(found.notes()))
 
 

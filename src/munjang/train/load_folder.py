@@ -1,4 +1,4 @@
-"""A model folder → a `TrainableEncoder`, or a `TrainableCrossEncoder` with a head for the labels that the data has.
+"""A model folder → a `TrainableEncoder`, or a `TrainableCrossEncoder` with a head for the labels that the data has; and torch's device.
 
 Reads sentence-transformers folders in both dialects and plain Hugging Face folders; nothing is downloaded and no code of a folder runs. A
 plain folder gets the pooling that the caller names.
@@ -21,15 +21,16 @@ import torch
 from torch import nn
 
 from munjang.engine.cross import read_cross_head
+from munjang.engine.devices import DEVICES, DeviceSpec, find_device
 from munjang.engine.folder import AssumptionWarning, read_folder, require_one_way, require_sentence_encoder
 from munjang.engine.modules import DenseModule, LayerNormModule, NormalizeModule, PoolingModule, TransformerModule
-from munjang.errors import FolderError, UsageError
+from munjang.errors import DeviceError, FolderError, UsageError
 from munjang.report.training_words import TrainingWord
 from munjang.report.words import Message
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
 from munjang.train.cross_encoder import TrainableCrossEncoder
 from munjang.train.encoder import MAX_LENGTH, Dense, Normalize, TailNorm, TextSettings, TrainableEncoder, load_tensors
-from munjang.types import Pooling
+from munjang.types import Device, Pooling
 
 
 def keep_layers(backbone: Any, layers: Sequence[int]) -> None:
@@ -283,3 +284,29 @@ def _set_labels(config: Any, labels: Sequence[str]) -> Any:
     config.id2label = dict(enumerate(labels))
     config.label2id = {label: number for number, label in enumerate(labels)}
     return config
+
+
+def choose_torch_device(device: Device, *, auto: tuple[Device, ...] = ("cuda", "rocm", "mps")) -> tuple[DeviceSpec, torch.device]:
+    """Return the device and torch's name for it; "auto" takes the first of `auto` that is there, else the CPU."""
+    if device == "auto":
+        device = next((name for name in auto if is_available(name)), "cpu")
+    spec = find_device(device)
+    if not spec.torch:
+        known = ", ".join(each.name for each in DEVICES if each.torch)
+        raise UsageError(f"device {device!r} runs the fast engine only; torch computes on {known}")
+    if not is_available(device):
+        raise DeviceError(
+            f"device {device!r} ({spec.hardware}) is not there: torch {torch.__version__} finds none\n"
+            f"  install a torch that is built for it, and its driver; or choose device 'cpu'"
+        )
+    return spec, torch.device(spec.torch)
+
+
+def is_available(device: Device) -> bool:
+    """Say whether torch can compute there."""
+    if device == "mps":
+        return bool(torch.backends.mps.is_available())
+    if device in ("cuda", "rocm"):
+        built_for_amd = getattr(torch.version, "hip", None) is not None
+        return bool(torch.cuda.is_available()) and built_for_amd == (device == "rocm")
+    return device == "cpu"

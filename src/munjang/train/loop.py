@@ -1,8 +1,9 @@
 """The training itself: a recipe's stages one after the other, from the beginning or from the last checkpoint.
 
 In: a `Recipe`. Out: an `Outcome`: the encoder with the best weights (or the last, where nothing was measured) and the log. Everything on
-the way is under `<output>/training`. One stage is in `stage_run.py`, a step in `step.py`, what a snapshot holds in `checkpoint.py`, saving
-the model in `finish.py`.
+the way is under `<output>/training`. One stage is in `stage_run.py`, what a snapshot holds in `checkpoint.py`, saving the model in
+`save_and_report.py`. What differs between a sentence encoder and a cross-encoder is the protocol `Task`: the loop, the card and the report
+ask it and never look at the kind of its model.
 """
 
 from __future__ import annotations
@@ -10,26 +11,85 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from torch import nn
 
 from munjang.atomic import make_folder
 from munjang.errors import DamagedFile, UsageError
 from munjang.report.training_words import TrainingWord
-from munjang.report.words import Message
+from munjang.report.words import Message, WordTable
 from munjang.train.checkpoint import Checkpoints, Position, Snapshot
+from munjang.train.cross_task import CrossTask
+from munjang.train.dev import Evaluation, Role
 from munjang.train.durable import clear_partial, is_partial, write_text
+from munjang.train.encoder import TrainableModel
+from munjang.train.examples import DataSource, ExampleSet
 from munjang.train.interrupt import Interrupted, catch_stop
 from munjang.train.log import TrainingLog
 from munjang.train.processes import Processes, autocast
 from munjang.train.progress import Progress
-from munjang.train.recipe import Recipe, list_differences
+from munjang.train.recipe import Recipe, StageRecipe, list_differences
+from munjang.train.report import Spread
+from munjang.train.sentence_task import SentenceTask
 from munjang.train.stage import Stage
 from munjang.train.stage_run import Measures, StageRun, Training
-from munjang.train.tasks import Task, make_task
+
+
+class Task(Protocol):
+    """One kind of model, from the recipe to the saved folder."""
+
+    marker_file: str
+    """The file that makes a folder a model, moved into place last."""
+
+    @property
+    def model(self) -> TrainableModel:
+        """What is trained."""
+        ...
+
+    @property
+    def max_length(self) -> int:
+        """At how many tokens a text or a pair is cut."""
+        ...
+
+    @property
+    def pooling(self) -> str:
+        """The poolings' names; empty where there are none."""
+        ...
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The names of a cross-encoder's outputs; empty for an encoder of sentences."""
+        ...
+
+    def prepare(self, recipe: StageRecipe, *, number: int, seed: int, show: Callable[[str], None]) -> Stage:
+        """Read, tokenise and plan one stage; `show` gets what is worth knowing meanwhile."""
+        ...
+
+    def read_dev(self, source: DataSource, role: Role, stage: Stage) -> Callable[[], Evaluation]:
+        """Read a dev or test file of a stage and return what measures the model on it; a file that does not fit is refused."""
+        ...
+
+    def measure_spread(self, data: ExampleSet, *, seed: int) -> Spread:
+        """Return how the answers to a sample of rows lie."""
+        ...
+
+    def list_facts(self) -> list[tuple[WordTable, object]]:
+        """Return what the report says of the model itself."""
+        ...
+
+    def save(self, target: Path, last: Stage) -> None:
+        """Write the model, and the head that the last stage keeps, into an empty or new folder."""
+        ...
+
+
+def make_task(recipe: Recipe, *, keep: Path) -> Task:
+    """Return the task of a recipe's kind with the model that it starts from; what must survive a resume is kept in `keep`."""
+    return CrossTask.build(recipe, keep=keep) if recipe.kind == "cross" else SentenceTask.build(recipe, keep=keep)
+
 
 _RECIPE = "recipe.json"
 

@@ -20,8 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from munjang.engine.modules import POOLINGS
-from munjang.train.packed_parts import Parts, PartsLayer, make_position_bias
-from munjang.train.packing import Bucket, PackedTexts
+from munjang.train.packing import Bucket, PackedTexts, Parts, PartsLayer, make_position_bias
 from munjang.types import Pooling
 
 

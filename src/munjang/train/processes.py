@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from munjang.errors import UsageError
+from munjang.train.load_folder import choose_torch_device
 from munjang.train.sampling import share_sizes
-from munjang.train.torch_device import choose_torch_device
 from munjang.types import Device
 
 

@@ -13,8 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from munjang.report.charts import Bars, Line, histogram, line_chart
-from munjang.report.page import page, table, text
+from munjang.report.page import Bars, Line, histogram, line_chart, page, table, text
 from munjang.report.training_words import TrainingWord
 from munjang.report.words import Word, in_language, say
 from munjang.train.diagnoses import Diagnosis, diagnose_answers

@@ -23,14 +23,17 @@ from munjang.engine.write_folder import write_modules
 from munjang.errors import InputError, UsageError
 from munjang.report.training_words import TrainingWord
 from munjang.report.words import Message, WordTable
-from munjang.train.adapt import TEXT_OBJECTIVES, make_text_objective
+from munjang.train.adapt.mlm import Mlm
+from munjang.train.adapt.text_objective import SimCse
+from munjang.train.adapt.tsdae import Tsdae
 from munjang.train.build import build_encoder
 from munjang.train.dev import Evaluation, Role, find_kept_classifier, list_classifiers, read_dev
 from munjang.train.distill.teacher_targets import TeacherLabels, TeacherTargets, prepare_targets
 from munjang.train.encoder import Dense, Normalize, TailNorm, TrainableEncoder
 from munjang.train.examples import DataSource, Example, ExampleSet, read_examples
 from munjang.train.load_folder import quiet_transformers
-from munjang.train.objectives import OBJECTIVES, Objective, choose_objective, make_objective
+from munjang.train.objectives.base import Objective
+from munjang.train.objectives.registry import OBJECTIVES, choose_objective, make_objective
 from munjang.train.recipe import Recipe, StageRecipe, TeacherRecipe
 from munjang.train.report import PAIRS, Spread, find_middle
 from munjang.train.sampling import Sampled
@@ -38,6 +41,8 @@ from munjang.train.stage import PADDED_WINDOW, Stage, StageData, TokenTable, des
 from munjang.types import Encoder
 from munjang.vectors.similarity import similarity_pairwise
 
+TEXT_OBJECTIVES: dict[str, type[Objective]] = {kind.name: kind for kind in (Mlm, Tsdae, SimCse)}
+"""These learn from rows of one text without a label."""
 AskTeacher: TypeAlias = Callable[[TeacherRecipe, Sequence[str]], TeacherTargets]
 """Asks a teacher for its vectors of texts."""
 
@@ -148,7 +153,7 @@ def _make_objective(recipe: StageRecipe, source: DataSource, found: ExampleSet, 
     settings = source.settings if source.settings is not None else recipe.settings
     why = None
     if name in TEXT_OBJECTIVES:
-        return make_text_objective(name, settings), why
+        return TEXT_OBJECTIVES[name].build(settings, dimension=0, num_labels=None), why
     if name is None:
         choice = choose_objective(found.shape())
         name, settings, why = choice.name, {**choice.settings, **settings}, choice.reason

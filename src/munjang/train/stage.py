@@ -20,7 +20,7 @@ from munjang.report.training_words import TrainingWord
 from munjang.report.words import Message
 from munjang.train.distill.teacher_targets import TeacherLabels
 from munjang.train.examples import ExampleSet
-from munjang.train.objectives import Objective
+from munjang.train.objectives.base import Objective
 from munjang.train.recipe import StageRecipe
 from munjang.train.sampling import RowBatch, Sampled, plan_epoch
 

@@ -23,7 +23,8 @@ from munjang.train.diagnoses import JUDGED_FROM, diagnose, find_guessing_loss
 from munjang.train.encoder import TrainableModel
 from munjang.train.interrupt import Interrupted, StopRequest
 from munjang.train.log import DevEntry, FinalEntry, StepEntry, TrainingLog
-from munjang.train.objectives import Objective, run_cached_step
+from munjang.train.objectives.base import Objective
+from munjang.train.objectives.cached import run_cached_step
 from munjang.train.optimizer import freeze, get_rate_factor, list_learning, make_optimizer, restore_optimizer, save_optimizer, set_rate
 from munjang.train.processes import Processes, autocast
 from munjang.train.progress import Progress, StepNews

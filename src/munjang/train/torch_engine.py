@@ -26,8 +26,7 @@ from munjang.engine.modules import TransformerModule
 from munjang.engine.token_head import TokenHead
 from munjang.engine.weights import find_weights
 from munjang.errors import FolderError, quote
-from munjang.train.load_folder import count_positions, load_checked
-from munjang.train.torch_device import choose_torch_device
+from munjang.train.load_folder import choose_torch_device, count_positions, load_checked
 from munjang.types import Compute, Device, Vectors
 
 _DTYPES: dict[Compute, torch.dtype] = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from munjang.analyze.topics.fitting import fit_topics
-from munjang.analyze.topics.settings import TopicSettings
+from munjang.analyze.topics.model import TopicSettings
 from munjang.options import declared_options
 
 

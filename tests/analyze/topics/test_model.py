@@ -12,10 +12,10 @@ import pytest
 from tests.analyze.topics.conftest import Collection, made
 
 from munjang.analyze.topics.assign import assign_topics, compute_distribution, find_topics
+from munjang.analyze.topics.describe import parse_moment, topics_over_time, topics_per_class
 from munjang.analyze.topics.edit import merge_topics, reduce_topics, rename_topic, set_outliers, split_topic, update_topics
 from munjang.analyze.topics.model import TopicModel
 from munjang.analyze.topics.saving import MAIN, load_topics, save_topics
-from munjang.analyze.topics.trends import parse_moment, topics_over_time, topics_per_class
 from munjang.errors import DamagedFile, FolderError, InputError, UsageError
 
 

@@ -24,7 +24,7 @@ from munjang.analyze.topics.groups import (
     normalize_rows,
     run_kmeans,
 )
-from munjang.analyze.topics.prototypes import find_outlier_floors
+from munjang.analyze.topics.model import find_outlier_floors
 from munjang.analyze.topics.topic_words import compute_diversity, compute_npmi, join_bags, make_bag
 
 documents = st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=8)
@@ -41,7 +41,7 @@ def test_a_joined_bag_is_the_bag_of_all_documents(first: list[list[str]], second
 @given(documents, st.randoms(use_true_random=False))
 def test_chosen_documents_keep_their_words(words: list[list[str]], random: object) -> None:
     rows = np.array([random.randrange(len(words)) for _ in range(4)])  # type: ignore[attr-defined]
-    bag = make_bag(words).chosen(rows)
+    bag = make_bag(words).select(rows)
     for place, row in enumerate(rows):
         held = slice(bag.starts[place], bag.starts[place + 1])
         found = {bag.vocabulary[t]: int(c) for t, c in zip(bag.terms[held], bag.counts[held], strict=True)}

@@ -17,13 +17,12 @@ from tests.analyze.topics.conftest import DIMENSION, WORDS, Collection, made
 from tests.analyze.topics.settings import topic_settings
 
 from munjang.analyze.topics.assign import assign_topics
+from munjang.analyze.topics.describe import topics_over_time, topics_per_class
 from munjang.analyze.topics.edit import merge_topics, reduce_topics, rename_topic, set_outliers, split_topic
 from munjang.analyze.topics.fitting import fit_topics
 from munjang.analyze.topics.groups import build_neighbour_graph, compute_centres, find_groups
-from munjang.analyze.topics.model import TopicModel
-from munjang.analyze.topics.prototypes import Prototypes
+from munjang.analyze.topics.model import Prototypes, TopicModel
 from munjang.analyze.topics.saving import MAIN, load_topics, save_topics
-from munjang.analyze.topics.trends import topics_over_time, topics_per_class
 from munjang.errors import DamagedFile, InputError, UsageError
 from munjang.text.tagging import choose_tagger
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,12 @@ import numpy as np
 import pytest
 from tests.train.conftest import sentence_pairs
 
-from munjang.data.plain_text import read_plain_texts
+from munjang.data.unlabelled import read_plain_texts
 from munjang.errors import UsageError
 from munjang.train import load, train
 from munjang.train.adapt.run import adapt_model
 from munjang.train.durable import hash_file
 from munjang.train.examples import DataSource, read_examples
-from munjang.train.plans import AdaptPlan
 from munjang.train.recipe import ModelRecipe, make_recipe
 from munjang.train.stage_run import Stepper
 
@@ -124,8 +122,10 @@ def test_simcse_gives_a_model_without_dropout_the_dropout_that_it_needs(domain_f
     still = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     (base / "config.json").write_text(json.dumps(config | still), encoding="utf-8")
     files = (DataSource(path=str(domain_file), kind="plain"),)
-    plan = AdaptPlan(files, str(tmp_path / "out"), ModelRecipe(str(base)), "simcse", stage={"steps": 1, "batch_size": 4})
-    assert adapt_model(plan).result.log.steps[0].loss > 0
-    assert plan.make_recipe().model.dropout == 0.1
-    assert replace(plan, model=ModelRecipe(str(base), dropout=0.3)).make_recipe().model.dropout == 0.3
-    assert replace(plan, method="mlm").make_recipe().model.dropout is None
+    for method, asked, used in (("simcse", None, 0.1), ("simcse", 0.3, 0.3), ("mlm", None, None)):
+        output = tmp_path / f"{method}-{used}"
+        model = ModelRecipe(str(base), dropout=asked)
+        made = adapt_model(files, output, model=model, method=method, stage={"steps": 1, "batch_size": 4})
+        assert made.result.log.steps[0].loss > 0
+        recipe = json.loads((output / "training" / "recipe.json").read_text(encoding="utf-8"))
+        assert recipe["model"]["dropout"] == used

@@ -18,7 +18,6 @@ from munjang.train.adapt.tsdae import Tsdae, TsdaeSettings
 from munjang.train.adapt.vocabulary import DomainWord, add_words, count_words
 from munjang.train.encoder import TrainableEncoder
 from munjang.train.load_folder import load_encoder
-from munjang.train.plans import AdaptPlan
 from munjang.train.recipe import ModelRecipe
 
 TEXTS = ["the rain is in the river", "비가 많이 온다"]
@@ -110,4 +109,4 @@ def test_pieces_beyond_the_table_are_passed_over(tiny_bert_folder: Path) -> None
 
 def test_nothing_to_learn_from_is_refused(tiny_bert_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no file of text to learn from"):
-        adapt_model(AdaptPlan(model=ModelRecipe(str(tiny_bert_folder)), files=(), output=str(tmp_path / "out")))  # type: ignore[call-arg]
+        adapt_model([], tmp_path / "out", model=ModelRecipe(str(tiny_bert_folder)))

@@ -18,7 +18,6 @@ from munjang.train import train
 from munjang.train.distill.run import run_distillation
 from munjang.train.durable import hash_file
 from munjang.train.examples import DataSource
-from munjang.train.plans import DistillOptions
 from munjang.train.recipe import ModelRecipe, TeacherRecipe, make_recipe
 from munjang.train.stage_run import Stepper
 
@@ -65,7 +64,7 @@ def test_translations_move_to_the_teachers_vector_of_the_source(tiny_bert_folder
     held = DataSource(str(parallel_file), "parallel", texts=("en", "ko"), where=("split=dev", "source!=other"))
     scored = parallel_file.parent / "scored.tsv"
     scored.write_text("sentence1\tsentence2\tscore\nthe cat\ta cat\t1\nthe cat\tthe river\t0.2\nrain\tsnow\t0.5\n", encoding="utf-8")
-    options = DistillOptions(
+    result = run_distillation(
         teacher=TeacherRecipe(str(tiny_bert_folder)),
         student=ModelRecipe(str(tiny_bert_folder), dropout=0.0, prompts=False),
         output=str(parallel_file.parent / "student"),
@@ -74,7 +73,6 @@ def test_translations_move_to_the_teachers_vector_of_the_source(tiny_bert_folder
         dev_parallel=held,
         stage={"epochs": 6, "batch_size": 8, "learning_rate": 2e-3},
     )
-    result = run_distillation(options)
     measures = {one.name: one for one in result.measures}
     moved = measures["MSE, translation, parallel.tsv"]
     assert moved.after < 0.5 * moved.before
@@ -115,7 +113,7 @@ def test_dimensions_that_differ_are_brought_together(
     width: int, projection: Any, expected: int, tiny_bert_folder: Path, tiny_folder: Callable[..., Path], parallel_file: Path
 ) -> None:
     other = tiny_folder("bert", modules=(Dense(width), "normalize"))
-    options = DistillOptions(
+    result = run_distillation(
         teacher=TeacherRecipe(str(other)),
         student=ModelRecipe(str(tiny_bert_folder), dropout=0.0, prompts=False),
         projection=projection,
@@ -123,7 +121,6 @@ def test_dimensions_that_differ_are_brought_together(
         data=(_plain(parallel_file, ("en",)),),
         stage={"steps": 2, "batch_size": 8},
     )
-    result = run_distillation(options)
     student = SentenceEncoder.load(result.training.output)
     assert student.dimension == expected
     assert student.normalized

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from munjang.errors import InputError
-from munjang.train.distill.cache import VectorBlocks
-from munjang.train.distill.teacher_targets import find_principal_axes, load_axes, share_kept
+from munjang.train.distill.teacher_targets import VectorBlocks, encode_with_teacher, find_principal_axes, load_axes, open_array, share_kept
+from munjang.types import Vectors
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +49,123 @@ def test_directions_are_kept_and_computed_again_when_damaged(rows: np.ndarray, t
     path.write_bytes(path.read_bytes()[:-1])
     assert np.array_equal(load_axes(blocks, 5, tmp_path), first)
     assert load_axes(blocks, 4, tmp_path).shape == (12, 4)
+
+
+class Counting:
+    """An encoder that counts what it is asked; a text's vector is made of its characters."""
+
+    dimension = 3
+
+    def __init__(self, fingerprint: str = "one") -> None:
+        self.fingerprint = fingerprint
+        self.asked = 0
+
+    def encode(self, texts: Iterable[str], /) -> Vectors:
+        listed = list(texts)
+        self.asked += len(listed)
+        return np.array([[len(text), sum(map(ord, text)), len(self.fingerprint)] for text in listed], np.float32)
+
+
+TEXTS = [f"text {number}" for number in range(10)]
+
+
+def test_texts_are_encoded_once(tmp_path: Path) -> None:
+    teacher = Counting()
+    first = encode_with_teacher(teacher, TEXTS, tmp_path, block=4)
+    again = encode_with_teacher(teacher, TEXTS, tmp_path, block=4)
+    assert teacher.asked == 10
+    rows = np.array([9, 0, 5, 5])
+    assert np.array_equal(first.rows(rows), again.rows(rows))
+    assert np.array_equal(first.rows(rows), Counting().encode([TEXTS[row] for row in rows]))
+    assert len(first) == 10
+    assert first.key == again.key
+
+
+def test_texts_added_at_the_end_cost_only_themselves(tmp_path: Path) -> None:
+    teacher = Counting()
+    encode_with_teacher(teacher, TEXTS[:8], tmp_path, block=4)
+    encode_with_teacher(teacher, TEXTS, tmp_path, block=4)
+    assert teacher.asked == 10
+
+
+@pytest.mark.parametrize("change", ["teacher", "text", "order"])
+def test_anything_else_changed_is_computed_anew(tmp_path: Path, change: str) -> None:
+    before = encode_with_teacher(Counting(), TEXTS, tmp_path)
+    teacher = Counting("other" if change == "teacher" else "one")
+    texts = {"teacher": TEXTS, "text": ["changed", *TEXTS[1:]], "order": TEXTS[::-1]}[change]
+    after = encode_with_teacher(teacher, texts, tmp_path)
+    assert teacher.asked == 10
+    assert before.key != after.key
+    assert np.array_equal(after.rows(np.arange(10)), teacher.encode(texts))
+
+
+@pytest.mark.parametrize("damage", ["bit", "cut", "gone", "no checksum", "empty checksum", "pickle"])
+def test_a_damaged_block_is_computed_again_and_the_others_are_not(tmp_path: Path, damage: str) -> None:
+    teacher = Counting()
+    whole = encode_with_teacher(teacher, TEXTS, tmp_path, block=4).rows(np.arange(10))
+    path = next(path for path in sorted(tmp_path.glob("*.npy")) if len(np.load(path)) == 4)
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 1
+    actions = {
+        "bit": lambda: path.write_bytes(data),
+        "cut": lambda: path.write_bytes(data[:-5]),
+        "gone": path.unlink,
+        "no checksum": path.with_suffix(".sha256").unlink,
+        "empty checksum": lambda: path.with_suffix(".sha256").write_text(""),
+        "pickle": lambda: np.save(path, np.array([{}], dtype=object)),
+    }
+    actions[damage]()
+    again = encode_with_teacher(teacher, TEXTS, tmp_path, block=4)
+    assert teacher.asked == 14
+    assert np.array_equal(again.rows(np.arange(10)), whole)
+
+
+def test_an_interrupted_teacher_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    class Stopping(Counting):
+        def encode(self, texts: Iterable[str], /) -> Vectors:
+            if self.asked >= 8:
+                raise KeyboardInterrupt
+            return super().encode(texts)
+
+    with pytest.raises(KeyboardInterrupt):
+        encode_with_teacher(Stopping(), TEXTS, tmp_path, block=4)
+    (tmp_path / ".partial-x-1").write_bytes(b"what a killed process left")
+    teacher = Counting()
+    encode_with_teacher(teacher, TEXTS, tmp_path, block=4)
+    assert teacher.asked == 2
+    assert not list(tmp_path.glob(".partial-*"))
+
+
+def test_a_teacher_with_broken_numbers_is_refused_and_nothing_is_kept(tmp_path: Path) -> None:
+    class Broken(Counting):
+        def encode(self, texts: Iterable[str], /) -> Vectors:
+            return super().encode(texts) * np.float32(np.nan)
+
+    with pytest.raises(InputError, match="not finite"):
+        encode_with_teacher(Broken(), TEXTS, tmp_path)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(InputError, match="no texts"):
+        encode_with_teacher(Counting(), [], tmp_path)
+
+
+def test_a_long_job_says_how_far_it_is(tmp_path: Path) -> None:
+    times = iter(range(0, 10_000, 40))
+    said: list[str] = []
+    encode_with_teacher(Counting(), TEXTS, tmp_path, block=4, show=said.append, clock=lambda: float(next(times)))
+    assert said[0] == "teacher: encodes 10 texts (0 were encoded before)"
+    assert said[1].startswith("teacher: 4 of 10 texts")
+
+
+def test_an_array_of_another_shape_or_type_is_not_taken(tmp_path: Path) -> None:
+    encode_with_teacher(Counting(), TEXTS, tmp_path)
+    path = next(tmp_path.glob("*.npy"))
+    assert open_array(path, (10, 3)) is not None
+    assert open_array(path, (10, 4)) is None
+    assert open_array(tmp_path / "missing.npy", (10, 3)) is None
+
+
+@given(st.integers(1, 7), st.lists(st.integers(0, 12), max_size=20))
+def test_blocks_read_like_one_array(size: int, asked: list[int]) -> None:
+    whole = np.arange(39, dtype=np.float32).reshape(13, 3)
+    blocks = VectorBlocks(tuple(whole[start : start + size] for start in range(0, 13, size)), size, "")
+    assert np.array_equal(blocks.rows(np.array(asked, np.int64)), whole[asked].reshape(-1, 3))

@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from munjang.train.objectives import Objective, make_objective
-from munjang.train.objectives.classification import Classification
+from munjang.train.objectives.base import Objective
+from munjang.train.objectives.labelled import Classification
+from munjang.train.objectives.registry import make_objective
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from munjang.errors import InputError
-from munjang.train.objectives import Objective, make_objective, run_cached_step
-from munjang.train.objectives.cached import RandomState, replay
+from munjang.train.objectives.base import Objective
+from munjang.train.objectives.cached import RandomState, replay, run_cached_step
+from munjang.train.objectives.registry import make_objective
 
 
 def small_encoder() -> nn.Module:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from munjang.errors import InputError, UsageError
-from munjang.train.objectives import OBJECTIVES, Objective, make_objective
-from munjang.train.objectives.base import parse_columns_needed
+from munjang.train.objectives.base import Objective, parse_columns_needed
+from munjang.train.objectives.registry import OBJECTIVES, make_objective
 
 DIMENSION = 8
 CLASSES = 3

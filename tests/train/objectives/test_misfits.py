@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from munjang.errors import InputError, UsageError
-from munjang.train.objectives import make_objective, make_score_loss
-from munjang.train.objectives.choose import DataShape, choose_score_loss
+from munjang.train.examples import DataShape
+from munjang.train.objectives.registry import choose_score_loss, make_objective, make_score_loss
 from munjang.train.objectives.score_losses import ScoreObjective
 from munjang.train.settings import read_settings
 

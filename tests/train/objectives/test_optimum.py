@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from munjang.train.objectives import make_objective
-from munjang.train.objectives.classification import Classification
+from munjang.train.objectives.labelled import Classification
+from munjang.train.objectives.registry import make_objective
 
 AXES = torch.eye(8, dtype=torch.float64)
 FOUR, OTHERS = AXES[:4], AXES[[1, 2, 3, 0]]

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from munjang.errors import InputError
-from munjang.train.objectives import SCORE_LOSSES, ScoreLoss, make_score_loss
+from munjang.train.objectives.registry import SCORE_LOSSES, make_score_loss
+from munjang.train.objectives.score_losses import ScoreLoss
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

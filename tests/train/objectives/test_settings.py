@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from munjang.errors import UsageError
-from munjang.train.objectives import make_objective, make_score_loss
+from munjang.train.objectives.registry import make_objective, make_score_loss
 from munjang.train.objectives.score_losses import LambdaLoss
 
 

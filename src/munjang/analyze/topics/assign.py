@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 
 from munjang.analyze.topics.describe import weigh_topic_words
 from munjang.analyze.topics.groups import normalize_rows
-from munjang.analyze.topics.model import TopicModel, label_documents, make_text_keys
-from munjang.analyze.topics.prototypes import find_nearest
+from munjang.analyze.topics.model import TopicModel, find_nearest, label_documents, make_text_keys
 from munjang.analyze.topics.topic_words import fill_bag, list_words
 from munjang.errors import UsageError
 from munjang.options import Option, check_options

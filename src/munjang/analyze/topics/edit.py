@@ -17,8 +17,17 @@ from munjang.analyze.topics.assign import build_hierarchy, check_vectors
 from munjang.analyze.topics.describe import describe_topics
 from munjang.analyze.topics.fitting import count_different
 from munjang.analyze.topics.groups import choose_smallest_size, compute_centres, find_groups, normalize_rows, run_kmeans
-from munjang.analyze.topics.model import Documents, TopicModel, excerpt, label_documents, make_text_keys
-from munjang.analyze.topics.prototypes import NO_FLOOR, Prototypes, find_nearest, find_outlier_floors
+from munjang.analyze.topics.model import (
+    NO_FLOOR,
+    Documents,
+    Prototypes,
+    TopicModel,
+    excerpt,
+    find_nearest,
+    find_outlier_floors,
+    label_documents,
+    make_text_keys,
+)
 from munjang.analyze.topics.topic_words import bag_words, join_bags
 from munjang.errors import UsageError
 from munjang.options import Option, check_options
@@ -52,7 +61,7 @@ def update_topics(
         np.concatenate([old.score_N, score_N]),
         old.excerpts + tuple(map(excerpt, texts)),
     )
-    grown = replace(model, documents=documents, bag=join_bags(model.bag, bag.chosen(same_N)))
+    grown = replace(model, documents=documents, bag=join_bags(model.bag, bag.select(same_N)))
     if isinstance(model.assigner, Prototypes):
         weight_P = np.bincount(old.component_N, minlength=len(model.topic_P))
         grown = _move_topics(grown, model.assigner, rows_NR, np.where(labels_N >= 0, component_N, -1), weight_P)

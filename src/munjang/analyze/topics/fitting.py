@@ -15,11 +15,23 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from munjang.analyze.contextual import fit_contextual
 from munjang.analyze.topics.describe import describe_topics
 from munjang.analyze.topics.groups import compute_centres, find_groups, fit_projection
-from munjang.analyze.topics.model import Documents, TopicModel, excerpt, make_text_keys
-from munjang.analyze.topics.prototypes import NO_FLOOR, Assigner, Prototypes, find_nearest, find_outlier_floors
-from munjang.analyze.topics.settings import Method, Reduction, TopicSettings
+from munjang.analyze.topics.model import (
+    NO_FLOOR,
+    Assigner,
+    Documents,
+    Method,
+    Prototypes,
+    Reduction,
+    TopicModel,
+    TopicSettings,
+    excerpt,
+    find_nearest,
+    find_outlier_floors,
+    make_text_keys,
+)
 from munjang.analyze.topics.topic_words import Bag, bag_words
 from munjang.errors import InputError, UsageError
 from munjang.options import Option, Seed, check_options
@@ -169,7 +181,7 @@ def assemble_model(
     if settings.method == "contextual":
         floors_P = np.full(prototypes, NO_FLOOR)
     documents = Documents(make_text_keys(texts), rows_UR[same_N], component_N, score_N, tuple(map(excerpt, texts)))
-    return TopicModel(settings, "", "", assigner, floors_P, np.arange(prototypes), bag.chosen(same_N), documents, ())
+    return TopicModel(settings, "", "", assigner, floors_P, np.arange(prototypes), bag.select(same_N), documents, ())
 
 
 def fingerprint(encoder: Encoder | None) -> str:
@@ -244,8 +256,6 @@ def _sort_by_size(model: TopicModel) -> TopicModel:
 def _fit_contextual(
     texts: Sequence[str], vectors_UD: Vectors, bag: Bag, same_N: Ints, settings: TopicSettings, encoder: Encoder | None, by: Tagger
 ) -> TopicModel:
-    from munjang.analyze.contextual import fit_contextual
-
     if settings.labels or settings.guides:
         raise UsageError("a contextual topic model takes neither labels nor seed words\n  use the method graph, kmeans or hdbscan")
     assigner = fit_contextual(bag, vectors_UD, topics=settings.topics, seed=settings.seed)

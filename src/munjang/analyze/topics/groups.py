@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from munjang.analyze.topics.settings import TopicSettings
 from munjang.errors import MissingExtra
 from munjang.types import Ints, Vectors
 from munjang.vectors.similarity import prepare_rows
 from munjang.vectors.topk import top_k
+
+if TYPE_CHECKING:
+    from munjang.analyze.topics.model import TopicSettings
 
 _NOTHING = 1e-9  # a share of the variance below which a direction is rounding error
 _MIDDLE = 1e-5  # a row this near to the mean has no direction of its own

@@ -22,9 +22,7 @@ from numpy.typing import NDArray
 
 from munjang.analyze.contextual import ContextualTopics
 from munjang.analyze.topics.groups import Projection
-from munjang.analyze.topics.model import Documents, Topic, TopicModel
-from munjang.analyze.topics.prototypes import Assigner, Prototypes
-from munjang.analyze.topics.settings import TopicSettings
+from munjang.analyze.topics.model import Assigner, Documents, Prototypes, Topic, TopicModel, TopicSettings
 from munjang.analyze.topics.topic_words import Bag
 from munjang.atomic import PARTIAL, atomic_write, make_folder, translate_disk_errors
 from munjang.errors import DamagedFile, FolderError, UsageError
@@ -46,10 +44,10 @@ def save_topics(model: TopicModel, folder: Path | str) -> None:
 
     with translate_disk_errors(folder):
         make_folder(folder)
-        arrays = _read_written(folder, "arrays", ".safetensors", save(_collect_arrays(model)))
-        texts = _read_written(folder, "documents", ".json", _read_json({"excerpts": list(model.documents.excerpts)}))
+        arrays = _write_part(folder, "arrays", ".safetensors", save(_collect_arrays(model)))
+        texts = _write_part(folder, "documents", ".json", _to_json({"excerpts": list(model.documents.excerpts)}))
         facts = {"format": FORMAT, **_collect_facts(model), "files": [arrays, texts]}
-        atomic_write(folder / MAIN, _read_json({**facts, "checksum": hashlib.sha256(_read_json(facts)).hexdigest()}))
+        atomic_write(folder / MAIN, _to_json({**facts, "checksum": hashlib.sha256(_to_json(facts)).hexdigest()}))
     for old in list(folder.iterdir()):
         if _is_part_of_a_save(old.name) and old.name not in (arrays, texts):
             old.unlink()
@@ -64,10 +62,10 @@ def load_topics(folder: Path | str) -> TopicModel:
     if facts.get("format") != FORMAT:
         raise FolderError(f"{folder / MAIN}: the format is not {FORMAT!r}\n  fit the topics again with this version")
     checksum = facts.pop("checksum", None)
-    if hashlib.sha256(_read_json(facts)).hexdigest() != checksum:
+    if hashlib.sha256(_to_json(facts)).hexdigest() != checksum:
         raise DamagedFile(f"{folder / MAIN}: the checksum is wrong, the file was changed or damaged\n  fit the topics again")
     try:
-        return _build_model(facts, *(_check_arrays(folder, name) for name in facts["files"]))
+        return _build_model(facts, *(_read_part(folder, name) for name in facts["files"]))
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise DamagedFile(f"{folder}: cannot be understood ({type(error).__name__})\n  fit the topics again") from None
 
@@ -153,13 +151,13 @@ def _is_part_of_a_save(name: str) -> bool:
     return _PARTS.fullmatch(name) is not None or (name.startswith(f".{MAIN}.") and name.endswith(PARTIAL))
 
 
-def _read_written(folder: Path, kind: str, suffix: str, content: bytes) -> str:
+def _write_part(folder: Path, kind: str, suffix: str, content: bytes) -> str:
     name = f"{kind}-{hashlib.sha256(content).hexdigest()}{suffix}"
     atomic_write(folder / name, content)
     return name
 
 
-def _check_arrays(folder: Path, name: str) -> bytes:
+def _read_part(folder: Path, name: str) -> bytes:
     if Path(name).name != name:
         raise DamagedFile(f"{folder / MAIN}: names a file outside of the folder")
     if not (folder / name).is_file():
@@ -187,5 +185,5 @@ def _parse(content: bytes, path: Path) -> dict[str, Any]:
     return facts
 
 
-def _read_json(value: Any) -> bytes:
+def _to_json(value: Any) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()

@@ -47,7 +47,7 @@ class Bag:
         """Return the document of each entry."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
-    def chosen(self, documents: Ints) -> Bag:
+    def select(self, documents: Ints) -> Bag:
         """Return the bag of some documents, in the order given, over the same vocabulary."""
         lengths = np.diff(self.starts)[documents]
         starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

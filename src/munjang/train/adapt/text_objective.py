@@ -1,18 +1,22 @@
-"""An objective over plain text: it guesses pieces of the text itself, so there are no labels.
+"""What objectives over plain text share, and the smallest of them, unsupervised SimCSE.
 
-In: token ids of one text a row. Out: one column with two numbers a row, the sum of its pieces' losses and their count, so that the loss is
-the mean over all pieces of the batch, however the batch is cut into parts or spread over processes. Heads are made when the encoder is
-known (`attach`), learn with it, and are thrown away with the objective.
+A text objective guesses pieces of the text itself, so there are no labels. In: token ids of one text a row. Out: one column with two
+numbers a row, the sum of its pieces' losses and their count, so that the loss is the mean over all pieces of the batch, however the batch
+is cut into parts or spread over processes. Heads are made when the encoder is known (`attach`), learn with it, and are thrown away with the
+objective.
 
 `MlmHead` is dense, activation, norm, then the word embeddings themselves as the last layer. Every family has this shape under its own
 names; a folder that was saved with its head (as BERT's and XLM-R's are) gives its weights, another gets fresh ones.
+
+SimCSE (Gao et al. 2021): a sentence, encoded twice with different dropout, must find itself among the batch's others. The two vectors of a
+text are a pair, so the loss is that of in-batch negatives. Dropout is all that tells the two apart, so a model without any is refused.
 
 Shapes: B rows, M pieces that are guessed, A candidates for each of them, D width.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -22,8 +26,13 @@ import torch.nn.functional as F
 from safetensors import safe_open
 from torch import Tensor, nn
 
+from munjang.errors import InputError, UsageError
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message
 from munjang.train.encoder import CompactEmbedding, TrainableEncoder
 from munjang.train.objectives.base import Objective
+from munjang.train.objectives.contrastive import InBatch, InBatchSettings
+from munjang.train.settings import read_settings, refuse_unless
 
 
 def get_hidden_width(encoder: TrainableEncoder) -> int:
@@ -175,3 +184,45 @@ def get_word_rows(encoder: TrainableEncoder, ids_A: Tensor) -> Tensor:
 def make_no_rows(encoder: TrainableEncoder) -> list[Tensor]:
     """Return the column of a process that got no rows."""
     return [torch.zeros(0, 2, device=encoder.device, requires_grad=True)]
+
+
+@dataclass(frozen=True)
+class SimCseSettings:
+    """Cosines are divided by `temperature`; the paper's is 0.05."""
+
+    temperature: float = 0.05
+
+    def __post_init__(self) -> None:
+        refuse_unless(self.temperature > 0, "objective 'simcse': temperature must be more than 0")
+
+
+class SimCse(InBatch):
+    """Cross-entropy of a text's second vector against those of the batch's other texts."""
+
+    name = "simcse"
+    settings_type = SimCseSettings
+
+    @classmethod
+    def build(cls, values: Mapping[str, object], *, dimension: int, num_labels: int | None) -> SimCse:  # noqa: ARG003
+        """Make the objective; it has no head."""
+        made = read_settings(SimCseSettings, values, where="objective 'simcse'")
+        return cls(InBatchSettings(temperature=made.temperature))
+
+    def attach(self, encoder: TrainableEncoder, used: Sequence[int]) -> None:  # noqa: ARG002
+        """Refuse a model whose two passes would be the same."""
+        rates = [module.p for module in encoder.modules() if isinstance(module, nn.Dropout)]
+        config: Any = encoder.backbone.config
+        rates += [float(getattr(config, name, None) or 0.0) for name in ("attention_probs_dropout_prob", "attention_dropout")]
+        if not any(rates):
+            raise UsageError("objective 'simcse': the model has no dropout, so a text's two vectors are the same\n  set dropout to 0.1")
+
+    def encode(self, encoder: TrainableEncoder, ids: Sequence[Sequence[Sequence[int]]]) -> list[Tensor]:
+        """Return two vectors of each text."""
+        if len(ids) != 1:
+            raise InputError(f"objective 'simcse': found rows of {len(ids)} texts, expected one text a row")
+        twice = [*ids, *ids]
+        return encoder.columns(twice) if ids[0] else encoder.empty(2)
+
+    def describe(self) -> str:
+        """Say the temperature."""
+        return Message(TrainingWord.OBJECTIVE_SIMCSE, temperature=self.settings.temperature)

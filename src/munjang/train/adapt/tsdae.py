@@ -33,7 +33,7 @@ from munjang.train.adapt.text_objective import (
     make_no_rows,
 )
 from munjang.train.encoder import Normalize, TrainableEncoder
-from munjang.train.packed_parts import PartsLayer
+from munjang.train.packing import PartsLayer
 from munjang.train.settings import refuse_unless
 
 

@@ -1,13 +1,14 @@
 """The whole way of a distillation: plan, train, measure before and after, write the report beside the model.
 
-In: `DistillOptions`: a teacher, a student, files. Out: a `DistillResult`, the student's folder, and in it `distillation.json`. The
-training is a `Recipe` of one stage, so that checkpoints, resuming, report and card are the trainer's. Where the dimensions differ, a wider
-teacher is projected to the student's dimension while training (PCA), which leaves the student's vectors as small and as fast as they were;
-a narrower one, or projection "dense", gives the student a linear layer to the teacher's dimension.
+Out: a `DistillResult`, the student's folder, and in it `distillation.json`. The training is a `Recipe` of one stage, so that checkpoints,
+resuming, report and card are the trainer's. Where the dimensions differ, a wider teacher is projected to the student's dimension while
+training (PCA), which leaves the student's vectors as small and as fast as they were; a narrower one, or projection "dense", gives the
+student a linear layer to the teacher's dimension.
 
 Measured are the teacher, the student before and the student after: the mean squared error against the teacher's vector of the source (on
 both sides of parallel text), the accuracy of finding translations both ways, Spearman on STS files. Without parallel dev pairs the error
-is measured on a sample of what was learnt from, and its name says so.
+is measured on a sample of what was learnt from, and its name says so. torch is imported when the work begins, so that the command can show
+its options without it.
 """
 
 from __future__ import annotations
@@ -15,28 +16,32 @@ from __future__ import annotations
 import json
 import random
 import tempfile
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from munjang.errors import InputError
-from munjang.evaluate.mse import score_mse
+from munjang.engine.modules import NormalizeModule
+from munjang.errors import InputError, UsageError
 from munjang.evaluate.sts import encode_sides, score_sts
-from munjang.evaluate.translation import score_translation
+from munjang.evaluate.translation import score_mse, score_translation
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.train.build import build_encoder
-from munjang.train.distill.teacher_targets import Target, load_teacher, prepare_targets
+from munjang.options import Option, check_options, default_of
+from munjang.train import name_missing_extra
 from munjang.train.durable import write_text
-from munjang.train.examples import Example, ExampleSet, read_examples
-from munjang.train.loop import TRAINING
-from munjang.train.plans import DistillOptions, plan_distillation
+from munjang.train.examples import DataSource, Example, ExampleSet, read_examples
 from munjang.train.progress import Progress
-from munjang.train.recipe import Recipe
-from munjang.train.save_and_report import TrainResult, run
-from munjang.train.sentence_task import save_encoder
-from munjang.types import Encoder
+from munjang.train.recipe import ModelRecipe, Recipe, TeacherRecipe, TopKeys, make_stage
+from munjang.types import DEFAULT_DEVICE, Device, Encoder
 from munjang.wording import Language, brief_repr
+
+if TYPE_CHECKING:
+    from munjang.train.distill.teacher_targets import Target
+    from munjang.train.save_and_report import TrainResult
+
+DISTILL_STAGE: dict[str, object] = {"batch_size": 64, "learning_rate": 1e-4}
+STUDENT: dict[str, object] = {"dropout": 0.0, "prompts": False}
+"""A distillation's own defaults of a stage and of the model: the student learns from texts without prompts."""
 
 SAMPLE = 1_000
 """Rows of the training data that the error is measured on where there are no dev pairs."""
@@ -131,50 +136,87 @@ class DistillResult:
         return {**self.training.to_json(), "measures": [asdict(measure) for measure in self.measures]}
 
 
-@dataclass(frozen=True)
-class _DevFiles:
-    sts: tuple[ExampleSet, ...]
-    parallel: ExampleSet | None
-
-
+@name_missing_extra()
 def run_distillation(
-    options: DistillOptions, *, resume: bool = False, progress: Progress | None = None, language: Language = "en"
+    teacher: TeacherRecipe,
+    student: ModelRecipe,
+    output: str | Path,
+    *,
+    data: Sequence[DataSource],
+    dev_sts: Sequence[DataSource] = (),
+    dev_parallel: DataSource | None = None,
+    projection: Annotated[
+        Literal["pca", "dense"], Option("For a wider teacher: project its vectors, or widen the student with a layer.")
+    ] = "pca",
+    stage: Mapping[str, object] | None = None,
+    seed: int = default_of(TopKeys, "seed"),
+    checkpoint_every: int = default_of(TopKeys, "checkpoint_every"),
+    device: Device = DEFAULT_DEVICE,
+    resume: bool = False,
+    progress: Progress | None = None,
+    language: Language = "en",
 ) -> DistillResult:
     """Train the student, save it, and measure what it learnt; files that cannot be measured on are refused before anything else.
 
-    `language` is the report's.
+    The student learns from texts without prompts: a `ModelRecipe` with `prompts = False` forgets those of its base. `stage` has keys of a
+    recipe's stage, such as epochs, steps and batch_size. The first of `dev_sts` decides which weights are kept. `language` is the report's.
     """
-    recipe = plan_distillation(options)
-    dev = _read_dev(options)
+    from munjang.train.save_and_report import run
+
+    check_options(run_distillation, locals())
+    if not data:
+        raise UsageError("nothing to learn from, expected --parallel or --texts")
+    dev = dev_sts[0] if dev_sts else dev_parallel
+    own = {"name": "distillation", "objective": "distillation", **DISTILL_STAGE}
+    recipe = Recipe(
+        output=str(output),
+        model=_fit_dimensions(teacher, student, projection),
+        stages=(make_stage(stage or {}, data=tuple(data), dev=dev, teacher=teacher, **own),),
+        seed=seed,
+        checkpoint_every=checkpoint_every,
+        device=device,
+    )
+    sts = [_read_scored(source, seed) for source in dev_sts]
+    parallel = None if dev_parallel is None else read_examples(dev_parallel, seed=seed)
     result = run(recipe, resume=resume, progress=progress, language=language)
     if not result.is_first:
         return DistillResult(result, ())
-    made = DistillResult(result, tuple(_measure_all(recipe, options, dev)))
-    text = json.dumps(made.to_json(), ensure_ascii=False, indent=1) + "\n"
-    write_text(result.output / REPORT, text)
+    made = DistillResult(result, tuple(_measure_all(recipe, teacher, sts=sts, parallel=parallel)))
+    write_text(result.output / REPORT, json.dumps(made.to_json(), ensure_ascii=False, indent=1) + "\n")
     return made
 
 
-def _read_dev(options: DistillOptions) -> _DevFiles:
-    seed = options.seed
-    sts = tuple(read_examples(source, seed=seed) for source in options.dev_sts)
-    for found in sts:
-        if found.label_kind not in ("score", "binary") or found.columns != 2:
-            raise InputError(f"{found.source}: expected pairs of sentences with scores, to measure Spearman on")
-    return _DevFiles(sts, None if options.dev_parallel is None else read_examples(options.dev_parallel, seed=seed))
+def _fit_dimensions(teacher: TeacherRecipe, student: ModelRecipe, projection: str) -> ModelRecipe:
+    """Return the student, with a layer to the teacher's dimension where it needs one."""
+    taught = SentenceEncoder.load(teacher.model, compute=teacher.compute)
+    base = SentenceEncoder.load(student.base)
+    if taught.dimension == base.dimension or (taught.dimension > base.dimension and projection == "pca"):
+        return student
+    ends_in_unit = any(isinstance(module, NormalizeModule) for folder in (taught.folder, base.folder) for module in folder.modules)
+    return replace(student, dense=taught.dimension, dense_activation="identity", normalize=ends_in_unit)
 
 
-def _measure_all(recipe: Recipe, options: DistillOptions, dev: _DevFiles) -> list[Measure]:
-    learnt = [read_examples(source, seed=recipe.seed) for source in options.data]
+def _read_scored(source: DataSource, seed: int) -> ExampleSet:
+    found = read_examples(source, seed=seed)
+    if found.label_kind not in ("score", "binary") or found.columns != 2:
+        raise InputError(f"{found.source}: expected pairs of sentences with scores, to measure Spearman on")
+    return found
+
+
+def _measure_all(recipe: Recipe, teacher: TeacherRecipe, *, sts: Sequence[ExampleSet], parallel: ExampleSet | None) -> list[Measure]:
+    from munjang.train.build import build_encoder
+    from munjang.train.distill.teacher_targets import load_teacher, prepare_targets
+    from munjang.train.loop import TRAINING
+    from munjang.train.sentence_task import save_encoder
+
+    learnt = [read_examples(source, seed=recipe.seed) for source in recipe.stages[0].data]
     training = Path(recipe.output) / TRAINING
     with tempfile.TemporaryDirectory() as scratch:
         start = build_encoder(recipe, keep=training)
         save_encoder(start, Path(scratch))
         # read from the cache: the training has just filled it
-        targets = prepare_targets(
-            options.teacher, [row.texts[0] for found in learnt for row in found.examples], start, training / "teacher"
-        )
+        targets = prepare_targets(teacher, [row.texts[0] for found in learnt for row in found.examples], start, training / "teacher")
         before = SentenceEncoder.load(scratch).with_prompt(warn=False)
         after = SentenceEncoder.load(recipe.output).with_prompt(warn=False)
-        trio = Trio(load_teacher(options.teacher), before, after, targets.target)
-        return measure_distillation(trio, learnt=learnt[0], parallel=dev.parallel, sts=dev.sts, seed=recipe.seed)
+        trio = Trio(load_teacher(teacher), before, after, targets.target)
+        return measure_distillation(trio, learnt=learnt[0], parallel=parallel, sts=sts, seed=recipe.seed)

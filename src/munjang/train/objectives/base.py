@@ -19,10 +19,8 @@ from torch import Tensor, nn
 from munjang.errors import InputError
 from munjang.report.training_words import TrainingWord
 from munjang.report.words import Message
+from munjang.train.examples import LabelKind
 from munjang.train.settings import read_settings
-
-LabelKind: TypeAlias = Literal["class", "score", "binary", "margins", "vectors"]
-"""class: 0…K−1. score: any number, larger is more alike. binary: 0 or 1. margins: a teacher's scores. vectors: a teacher's vectors."""
 
 
 @dataclass(frozen=True)

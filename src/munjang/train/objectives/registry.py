@@ -1,5 +1,8 @@
 """The closed tables of objectives and score losses: a name and a recipe's settings → the thing itself. Nothing is imported by name.
 
+Where a recipe names none, `choose_objective` and `choose_score_loss` pick one from the shape of the data (how many text columns, what kind
+of label) and say why in one sentence.
+
 Matryoshka stands here too, since it is made around any of them: the loss at several dimensions, so that a vector may be cut and still be
 good. At each dimension the vectors are cut and brought to length 1, and the inner objective's losses are summed with weights, equal to
 sentence-transformers' MatryoshkaLoss. Two things go further: an objective with a head gets one head a dimension, and a teacher's vectors
@@ -19,10 +22,10 @@ from munjang.errors import InputError, UsageError, quote
 from munjang.report.training_words import TrainingWord
 from munjang.report.words import Message
 from munjang.train.card import LOSSES
+from munjang.train.examples import DataShape
 from munjang.train.objectives.base import Objective
-from munjang.train.objectives.classification import Classification
-from munjang.train.objectives.contrastive import Contrastive, OnlineContrastive, TripletObjective
-from munjang.train.objectives.in_batch import InBatch
+from munjang.train.objectives.contrastive import Contrastive, InBatch, OnlineContrastive, TripletObjective
+from munjang.train.objectives.labelled import Angle, Classification, Cosent, Distillation, MarginMse, Regression
 from munjang.train.objectives.score_losses import (
     Bce,
     CrossEntropy,
@@ -34,8 +37,6 @@ from munjang.train.objectives.score_losses import (
     ScoreLoss,
     ScoreMarginMse,
 )
-from munjang.train.objectives.scored import Angle, Cosent, Regression
-from munjang.train.objectives.teacher import Distillation, MarginMse
 from munjang.train.settings import read_settings, refuse_unless, suggest_name
 
 
@@ -79,8 +80,6 @@ class Matryoshka(Objective):
     @classmethod
     def build(cls, values: Mapping[str, object], *, dimension: int, num_labels: int | None) -> Matryoshka:
         """Make one inner objective for each dimension, the largest first."""
-        from munjang.train.objectives.registry import make_objective  # the registry lists this class too
-
         settings = read_settings(MatryoshkaSettings, values, where="objective 'matryoshka'")
         if max(settings.dims) > dimension:
             raise UsageError(f"objective 'matryoshka': dims holds {max(settings.dims)}, the model's vectors have {dimension} dimensions")
@@ -159,3 +158,84 @@ def make_score_loss(name: str, settings: Mapping[str, object]) -> ScoreLoss:
     if name not in SCORE_LOSSES:
         raise UsageError(f"unknown loss {quote(name)}{suggest_objective(name, SCORE_LOSSES)}")
     return read_settings(SCORE_LOSSES[name], settings, where=f"loss {name!r}")
+
+
+@dataclass(frozen=True)
+class ObjectiveChoice:
+    """An objective, its settings, and why."""
+
+    name: str
+    reason: str
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+
+def choose_objective(shape: DataShape) -> ObjectiveChoice:
+    """Return the objective for data of this shape; data that can teach nothing is refused.
+
+    >>> choose_objective(DataShape(columns=2)).name
+    'in_batch'
+    """
+    refuse_one_label(shape)
+    if shape.label_kind == "vectors":
+        return ObjectiveChoice("distillation", Message(TrainingWord.CHOSEN_DISTILLATION))
+    if shape.columns < 2:
+        raise UsageError(
+            "the data has one text column, and an objective compares two\n  add a second column, or use munjang adapt for plain text"
+        )
+    if shape.columns == 2:
+        return _choose_for_pairs(shape)
+    if shape.label_kind is None:
+        return ObjectiveChoice("in_batch", Message(TrainingWord.CHOSEN_IN_BATCH_NEGATIVES))
+    if shape.label_kind == "margins":
+        return ObjectiveChoice("margin_mse", Message(TrainingWord.CHOSEN_MARGINS))
+    raise UsageError(
+        f"found {shape.columns} text columns with a label of kind {shape.label_kind!r}, which no objective takes\n  name the columns to use"
+    )
+
+
+def _choose_for_pairs(shape: DataShape) -> ObjectiveChoice:
+    if shape.label_kind == "class":
+        return ObjectiveChoice(
+            "classification", Message(TrainingWord.CHOSEN_CLASSES, classes=shape.classes or Message(TrainingWord.SEVERAL))
+        )
+    if shape.label_kind == "score":
+        return ObjectiveChoice("cosent", Message(TrainingWord.CHOSEN_SCORES))
+    if shape.label_kind == "binary":
+        return ObjectiveChoice("online_contrastive", Message(TrainingWord.CHOSEN_BINARY))
+    if shape.label_kind == "margins":
+        raise UsageError("a teacher's margins need three text columns (query, positive, negative), the data has two")
+    return ObjectiveChoice("in_batch", Message(TrainingWord.CHOSEN_PAIRS))
+
+
+def refuse_one_label(shape: DataShape) -> None:
+    """Refuse labels that are all the same."""
+    if shape.label_kind in ("class", "binary") and shape.classes is not None and shape.classes < 2:
+        raise InputError(f"the label column holds {shape.classes} class, expected two or more\n  check which column is named as the label")
+    if shape.label_kind == "score" and shape.label_range is not None and shape.label_range[0] >= shape.label_range[1]:
+        raise InputError(
+            f"every score is {shape.label_range[0]:g}, so there is nothing to learn\n  check which column is named as the label"
+        )
+
+
+def choose_score_loss(shape: DataShape) -> ObjectiveChoice:
+    """Return the loss for data of this shape; data that can teach nothing is refused.
+
+    >>> choose_score_loss(DataShape(columns=2, label_kind="class", classes=3)).name
+    'cross_entropy'
+    """
+    refuse_one_label(shape)
+    if shape.columns < 2:
+        raise UsageError("the data has one text column, and a cross-encoder scores pairs\n  add a second column")
+    if shape.label_kind == "margins":
+        return ObjectiveChoice("margin_mse", Message(TrainingWord.CHOSEN_LIST_MARGINS))
+    if shape.columns > 2:
+        return ObjectiveChoice("multiple_negatives", Message(TrainingWord.CHOSEN_LISTS))
+    if shape.label_kind == "class":
+        return ObjectiveChoice(
+            "cross_entropy", Message(TrainingWord.CHOSEN_PAIR_CLASSES, classes=shape.classes or Message(TrainingWord.SEVERAL))
+        )
+    if shape.label_kind == "score":
+        return ObjectiveChoice("mse", Message(TrainingWord.CHOSEN_PAIR_SCORES))
+    if shape.label_kind == "binary":
+        return ObjectiveChoice("bce", Message(TrainingWord.CHOSEN_PAIR_BINARY))
+    return ObjectiveChoice("multiple_negatives", Message(TrainingWord.CHOSEN_PAIR_MATCHES))

@@ -22,7 +22,7 @@ from munjang.errors import InputError
 from munjang.report.training_words import TrainingWord
 from munjang.report.words import Message
 from munjang.train.objectives.base import Objective, to_float32
-from munjang.train.objectives.teacher import margin_mse
+from munjang.train.objectives.labelled import margin_mse
 from munjang.train.settings import refuse_unless
 
 

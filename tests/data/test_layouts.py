@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from munjang.data.layouts import peek, recognise
 from munjang.data.read import ReadOptions, read_any
-from munjang.data.recognise import peek, recognise
 from munjang.errors import InputError
 
 SCORED = [{"sentence1": f"a {n}", "sentence2": f"b {n}", "score": n / 10} for n in range(5)]

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from munjang.errors import InputError, UsageError
-from munjang.train.objectives import DataShape, choose_objective, make_objective
+from munjang.train.examples import DataShape
 from munjang.train.objectives.base import parse_columns_needed
+from munjang.train.objectives.registry import choose_objective, make_objective
 
 SHAPES = [
     (DataShape(columns=2, label_kind="class", classes=3), "classification"),

@@ -1,31 +1,152 @@
-"""Sentences and their translations → pairs, from one file with several languages in columns or from two files of lines.
+"""Files without labels → the texts to learn from: plain text, each text once, and sentences with their translations.
 
-One file: TSV, CSV, JSON Lines or Parquet, gzipped or not. Named columns are taken in the order named, the first is the source. Without
-names, columns headed by language codes (en, ko, zh-CN) are the languages, or the columns of a known data set; a file of two columns
-without a header is source and translation. A row with several translations gives a pair for each; an empty translation gives none; a
-repeated pair is left out.
+Plain text: a path in any format of `text.readers`, and which columns hold text. Texts may be cut into sentences, which suits objectives
+over sentence vectors and keeps long texts from being cut off at the model's length. A condition (`where`) such as "split=train" or
+"source!=xnli,pawsx" looks at another column; all conditions must hold.
 
-Two files: line n of one is the translation of line n of the other. An empty line on one side is a broken row, on both sides it is nothing.
-Files of unequal length are refused: a line is missing somewhere, and all after it would be paired wrongly.
+Translations in one file: TSV, CSV, JSON Lines or Parquet, gzipped or not. Named columns are taken in the order named, the first is the
+source. Without names, columns headed by language codes (en, ko, zh-CN) are the languages, or the columns of a known data set; a file of two
+columns without a header is source and translation. A row with several translations gives a pair for each; an empty translation gives none;
+a repeated pair is left out.
+
+Translations in two files: line n of one is the translation of line n of the other. An empty line on one side is a broken row, on both sides
+it is nothing. Files of unequal length are refused: a line is missing somewhere, and all after it would be paired wrongly.
 """
 
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from munjang.data.files import read_text
-from munjang.data.plain_text import make_row_filter
-from munjang.data.recognise import Peek, flatten, peek, recognise
+from munjang.data.layouts import Peek, flatten, peek, recognise
 from munjang.data.rows import Dataset, TextPair
-from munjang.errors import InputError, quote
+from munjang.errors import InputError, UsageError, quote
 from munjang.report.training_words import TrainingWord
 from munjang.report.words import Message
 from munjang.text.readers import read_rows
-from munjang.text.records import BadLines, Row
+from munjang.text.records import BadLines, GuessedColumnWarning, Row, choose_columns, make_sample, take_sample
+
+Wanted: TypeAlias = Callable[[Mapping[str, Any], str], bool]
+"""(values by column, where the row stood) → whether the row is read."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """The column's value is one of `values`, or none of them."""
+
+    column: str
+    values: frozenset[str]
+    is_one: bool
+
+    def holds(self, values: Mapping[str, Any], where: str) -> bool:
+        """Tell whether a row's values meet the condition; a column that is not there is an InputError."""
+        if self.column not in values:
+            raise InputError(f"{where}: there is no column {quote(self.column)} to choose rows by; columns are {', '.join(values)}")
+        return (str(values[self.column]).strip() in self.values) == self.is_one
+
+
+def read_condition(text: str) -> Condition:
+    """Return the condition in "column=value,value" or "column!=value,value".
+
+    >>> read_condition("source!=xnli,pawsx").is_one
+    False
+    """
+    column, equals, values = text.partition("=")
+    is_one = not column.endswith("!")
+    column = column.removesuffix("!").strip()
+    listed = frozenset(value.strip() for value in values.split(",") if value.strip())
+    if not equals or not column or not listed:
+        raise UsageError(f"where {quote(text)}: expected COLUMN=VALUE or COLUMN!=VALUE, several values with commas between them")
+    return Condition(column, listed, is_one)
+
+
+def make_row_filter(conditions: Sequence[str]) -> Wanted:
+    """Return the function that tells wanted rows; no condition wants them all."""
+    parsed = [read_condition(text) for text in conditions]
+    return lambda values, where: all(condition.holds(values, where) for condition in parsed)
+
+
+_END = re.compile(r"(?<=[.!?。！？…])[\"'”’)\]」』]*\s+|\n+")
+_NAME_WITH = "--text-column; a recipe has texts"
+SHORTEST = 2
+"""Words of the shortest sentence that is kept when a text is cut: headings and numbers alone teach little."""
+
+
+@dataclass(frozen=True)
+class PlainTexts:
+    """Texts in the file's order, each with its place; how often one came again, and which lines were left out."""
+
+    texts: tuple[tuple[str, str], ...]
+    repeated: int
+    skipped: tuple[str, ...]
+
+
+def read_plain_texts(
+    path: Path | str,
+    *,
+    columns: Sequence[str] = (),
+    sentences: bool = False,
+    skip_bad: bool = False,
+    wanted: Wanted = lambda _values, _where: True,
+) -> PlainTexts:
+    """Return the texts of a file; without columns named, those of the column that looks like text. Empty ones are left out."""
+    bad = BadLines(keep=1_000_000) if skip_bad else None
+    if not Path(path).is_file():
+        raise InputError(f"{path}: no such file")
+    made: dict[str, str] = {}
+    count = 0
+    rows = read_rows(path, bad=bad)
+    first = [] if columns else take_sample(rows)
+    chosen = tuple(columns) or _guess_columns(first)
+    for row in chain(first, rows):
+        try:
+            for text in _get_texts(row, chosen) if wanted(row.values, row.where) else ():
+                for part in split_sentences(text) if sentences else [text]:
+                    made.setdefault(part, row.where)
+                    count += 1
+        except InputError as error:
+            if bad is None:
+                raise
+            bad.add(row.where, error)
+    return PlainTexts(tuple(made.items()), count - len(made), tuple(bad.first) if bad else ())
+
+
+def split_sentences(text: str) -> list[str]:
+    """Cut a text after the signs that end sentences, and at line ends; pieces of one word are left out.
+
+    >>> split_sentences("It rained all day. We stayed in! Good.")
+    ['It rained all day.', 'We stayed in!']
+    """
+    parts = [part.strip() for part in _END.split(text)]
+    kept = [part for part in parts if len(part.split()) >= SHORTEST]
+    return kept or ([text.strip()] if text.strip() else [])
+
+
+def _guess_columns(first: Sequence[Row]) -> tuple[str, ...]:
+    """Return the column that holds the text, by the first rows; none of no rows."""
+    if not first:
+        return ()
+    choice = choose_columns(make_sample(first), where=first[0].source, name_with=_NAME_WITH)
+    if choice.guessed:
+        warnings.warn(GuessedColumnWarning(choice.text, in_python="columns", at_shell=_NAME_WITH), stacklevel=3)
+    return (choice.text,)
+
+
+def _get_texts(row: Row, columns: Sequence[str]) -> Iterator[str]:
+    for name in columns:
+        value = row.values.get(name)
+        if value is None and name not in row.values:
+            raise InputError(f"{row.where}: there is no column {quote(name)}; columns are {', '.join(row.values)}")
+        if value is not None and not isinstance(value, str):
+            raise InputError(f"{row.where}: {name} is {quote(str(value))}, expected a text")
+        if value and value.strip():
+            yield value.strip()
 
 
 def read_parallel(source: str | Path, target: str | Path, *, skip_bad: bool = False) -> Dataset[TextPair]:
@@ -50,19 +171,10 @@ _LANGUAGE = re.compile(r"[a-z]{2}([-_][A-Za-z]{2,4})?")
 
 
 @dataclass(frozen=True)
-class ParallelPair:
-    """A sentence and its translation."""
-
-    source: str
-    translation: str
-    where: str
-
-
-@dataclass(frozen=True)
 class ParallelPairs:
     """Pairs in the file's order; how often one came again, how many rows had no translation, and which lines were left out."""
 
-    pairs: tuple[ParallelPair, ...]
+    pairs: tuple[TextPair, ...]
     columns: tuple[str, ...]
     repeated: int
     untranslated: int
@@ -85,7 +197,7 @@ def read_parallel_pairs(
     chosen, header = _choose_columns(path, tuple(columns))
     bad = BadLines(keep=1_000_000) if skip_bad else None
     wanted = make_row_filter(where)
-    made: dict[tuple[str, str], ParallelPair] = {}
+    made: dict[tuple[str, str], TextPair] = {}
     read = untranslated = 0
     for row in _read_rows(path, header, bad):
         try:
@@ -100,11 +212,11 @@ def read_parallel_pairs(
         untranslated += not found
         read += len(found)
         for pair in found:
-            made.setdefault((pair.source, pair.translation), pair)
+            made.setdefault((pair.a, pair.b), pair)
     return ParallelPairs(tuple(made.values()), chosen, read - len(made), untranslated, tuple(bad.first) if bad else ())
 
 
-def _make_pairs(row: Row, columns: Sequence[str]) -> Iterator[ParallelPair]:
+def _make_pairs(row: Row, columns: Sequence[str]) -> Iterator[TextPair]:
     values = flatten(row.values)
     source, *translations = (_get_sentence(values, name, row.where) for name in columns)
     if not source:
@@ -113,7 +225,7 @@ def _make_pairs(row: Row, columns: Sequence[str]) -> Iterator[ParallelPair]:
         return
     for text in translations:
         if text:
-            yield ParallelPair(source, text, row.where)
+            yield TextPair(source, text, row.where)
 
 
 def _get_sentence(values: Mapping[str, Any], name: str, where: str) -> str:

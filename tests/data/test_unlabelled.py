@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from munjang.data.parallel import read_parallel, read_parallel_pairs
-from munjang.data.plain_text import make_row_filter, read_condition
 from munjang.data.rows import TextPair
+from munjang.data.unlabelled import make_row_filter, read_condition, read_parallel, read_parallel_pairs
 from munjang.errors import InputError, UsageError
 from munjang.train.examples import DataSource, read_examples
 

@@ -8,8 +8,8 @@ from munjang.errors import DeviceError, UsageError
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
+from munjang.train.load_folder import choose_torch_device  # noqa: E402
 from munjang.train.recipe import make_recipe  # noqa: E402
-from munjang.train.torch_device import choose_torch_device  # noqa: E402
 
 VALUES = {"output": "out", "model": {"base": "x"}, "stage": [{"data": [{"path": "pairs.tsv"}]}]}
 
