@@ -24,7 +24,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import faiss
 import numpy as np
@@ -150,9 +150,9 @@ def first_query(rounds: int) -> dict[str, Any]:
         for i, row in enumerate(rows)
     )
 
-    def asked(path: Path, *, hybrid: bool) -> None:
+    def asked(path: Path, *, by: Literal["meaning"] | None) -> None:
         with Library.open(path, NoModel(), create=False) as library:
-            assert len(library.search("text 7", hybrid=hybrid)) == K
+            assert len(library.search("text 7", by=by)) == K
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "many.db"
@@ -161,8 +161,8 @@ def first_query(rounds: int) -> dict[str, Any]:
                 library.store.put(entries)
             library.prepare()
         routes: Routes = {
-            "open and ask": lambda: asked(path, hybrid=False),
-            "open and ask, hybrid": lambda: asked(path, hybrid=True),
+            "open and ask": lambda: asked(path, by="meaning"),
+            "open and ask, hybrid": lambda: asked(path, by=None),
         }
         return {"routes": interleaved(routes, rounds), "documents": DOCUMENTS}
 

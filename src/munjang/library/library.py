@@ -24,8 +24,9 @@ from munjang.library.index_config import Tuning
 from munjang.library.indexing import AddReport, Progress, add_batch, add_groups, add_missing_codes, make_entries, split_batches
 from munjang.library.late import check_format, encode_questions, find_codebook, make_codebook
 from munjang.library.matrix import unit
+from munjang.library.old_names import take_hybrid
 from munjang.library.open_store import check_model, choose_views, model_name, open_store, settings_for
-from munjang.library.ranking import Hybrid, Query
+from munjang.library.ranking import By, Hybrid, Query
 from munjang.library.records import Records, documents, storable
 from munjang.library.results import Hit, Info, info_of
 from munjang.library.search import KnownKeys, Readers, Request, UnknownKeyWarning, find, finish
@@ -169,6 +170,7 @@ class Library:
         check_model(self.store, encoder)
         self.encoder, self.query_encoder = encoder, query_encoder
 
+    @take_hybrid
     @explain_other_names(SEARCH)
     def search(
         self,
@@ -179,7 +181,7 @@ class Library:
             str | Condition | None, Option("Only documents that match a filter on metadata, id and text: year >= 2020 and kind = 'a'")
         ] = None,
         strict: Annotated[bool, Option("Refuse a filter with a metadata key that no document has.")] = False,
-        hybrid: Annotated[bool | Hybrid, Option("Search for words as well as for meaning.")] = False,
+        by: Annotated[By, Option("Search by meaning alone, or by words alone. Default: by both.")] = None,
         rerank: Scorer | Literal["late"] | bool | None = None,
         rerank_share: Annotated[
             float | None,
@@ -202,9 +204,10 @@ class Library:
     ) -> list[Hit]:
         """Return the k best documents, best first.
 
-        `where` filters by metadata (`"year >= 2020 and category = '소설'"`). `hybrid` adds words to meaning. A library with token vectors
-        re-ranks the best 50 by them; `rerank=False` leaves that out, and "late" insists on it. `rerank` may be a cross-encoder that does it
-        instead, for at most `budget_seconds`. `rerank_share` is the re-ranker's weight, and the rest of the weight goes to the first-stage
+        Words and meaning both count; `by` restricts the search to one of them, or is a `Hybrid` with other weights. A library with token
+        vectors re-ranks the best 50 by them, unless `by` is "words"; `rerank=False` leaves that out, and "late" insists on it. `rerank` may
+        be a cross-encoder that does it instead, for at most `budget_seconds`. `where` filters by metadata (`"year >= 2020 and category =
+        '소설'"`). `rerank_share` is the re-ranker's weight, and the rest of the weight goes to the first-stage
         score (default: the re-ranker's own). `exact` chooses between exact and approximate search; None takes
         approximate where lists exist. `like` and `unlike` are ids of documents to be similar to and to avoid, with or without a query; they
         are not among the hits. `min_score` is a bound on the score that is shown. A key of `where` that no document has is an
@@ -213,6 +216,8 @@ class Library:
         if query is None and (not like or rerank not in (None, False)):
             raise UsageError("there is no query, expected one, or documents to look near (like), which a re-ranker cannot read")
         like, unlike = validate_ids(like, name="like"), validate_ids(unlike, name="unlike")
+        if by == "words" and (like or unlike):
+            raise UsageError('like and unlike change what the query means, which by="words" does not look at\n  leave by out')
         request = self._request(locals(), rerank)
         self.store.verify()
         self._check_keys(request.where, strict, notes)
@@ -227,6 +232,7 @@ class Library:
             asked = replace(asked, vector_D=read_again(lambda: liked_vector(self.store, near_D, like, unlike)))
         return self._find([asked], [text], request)[0]
 
+    @take_hybrid
     @explain_other_names(SEARCH)
     def search_many(
         self,
@@ -235,7 +241,7 @@ class Library:
         *,
         where: str | Condition | None = None,
         strict: bool = False,
-        hybrid: bool | Hybrid = False,
+        by: By = None,
         rerank: Scorer | Literal["late"] | bool | None = None,
         rerank_share: float | None = None,
         budget_seconds: float | None = None,
@@ -393,12 +399,13 @@ class Library:
         return finish(read_again(find_in_one_commit), texts, request)
 
     def _queries(self, texts: Sequence[str], request: Request) -> list[Query]:
-        reader = self._needed(self.query_encoder)
         tokens: Sequence[Vectors | None] = [None] * len(texts)
         if request.late:
-            vectors, tokens = encode_questions(reader, texts)
+            vectors, tokens = encode_questions(self._needed(self.query_encoder), texts)
+        elif request.needs_vectors:
+            vectors = self._needed(self.query_encoder).encode(texts)
         else:
-            vectors = reader.encode(texts)
+            vectors = np.zeros((len(texts), 1), np.float32)
         vectors_ND = unit(np.asarray(vectors, dtype=np.float32))
         words: list[tuple[str, ...]] = [()] * len(texts)
         if request.hybrid is not None or request.explain:
@@ -411,7 +418,7 @@ class Library:
         if rerank is not None and not isinstance(rerank, bool) and rerank != "late":
             return _request(values, rerank=rerank)
         request = _request(values, rerank=None)
-        if rerank is False or values.get("query", "") is None:
+        if rerank is False or values.get("query", "") is None or (rerank is None and values["by"] == "words"):
             return request
         late = read_again(lambda: find_codebook(self.store)) is not None and isinstance(self.query_encoder, TokenEncoder)
         if rerank and not late:
@@ -427,13 +434,13 @@ def _request(values: Mapping[str, Any], *, rerank: Scorer | None) -> Request:
     check_options(Library.search, values)
     if rerank is not None:
         check_scorer(rerank, "rerank")
-    where, hybrid = values["where"], values["hybrid"]
+    where, by = values["where"], values["by"]
     if not isinstance(where, str | Condition | None):
         raise UsageError(f"where is a {type(where).__name__}, expected a filter such as \"year >= 2020 and category = '소설'\"")
     return Request(
         k=values["k"],
         where=parse_where(where) if isinstance(where, str) else where,
-        hybrid=hybrid if isinstance(hybrid, Hybrid) else Hybrid() if hybrid else None,
+        hybrid=None if by == "meaning" else Hybrid(meaning=0) if by == "words" else by or Hybrid(),
         exact=values["exact"],
         without=frozenset((*values["like"], *values["unlike"])),
         min_score=values["min_score"],

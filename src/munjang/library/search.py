@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from munjang.errors import DamagedFile, UsageError, quote
 from munjang.library.late import WEIGHT as LATE_WEIGHT
 from munjang.library.late import WEIGHT_AFTER_MEANING, find_codebook, match_words, score_passages
-from munjang.library.ranking import Hybrid, Query, Ranked, rank_rows
+from munjang.library.ranking import COSINES, Hybrid, Query, Ranked, rank_rows
 from munjang.library.rerank import rerank_hits
 from munjang.library.results import Explanation, Hit, ScoredBy
 from munjang.library.store import Place, Store, StoredCodebook
@@ -47,6 +47,11 @@ class Request:
     """How much say the re-ranker has, else what it asks for; the rest is the first ranking's."""
     budget_seconds: float | None = None
     explain: bool = False
+
+    @property
+    def needs_vectors(self) -> bool:
+        """Whether vectors of questions are compared; words alone need no model."""
+        return self.late or self.hybrid is None or self.hybrid.meaning > 0 or bool(self.without)
 
     def __post_init__(self) -> None:
         """Refuse a k that counts nothing, and a bound that nothing reaches."""
@@ -109,11 +114,10 @@ def _rerank_late(
     late = score_passages(query.tokens_QD, texts, store.token_codes_of(list(texts)), book, encoder)
     usual = WEIGHT_AFTER_MEANING if request.hybrid is None else LATE_WEIGHT
     weight = usual if request.rerank_share is None else request.rerank_share
-    least = -1.0 if request.hybrid is None else 0.0  # a cosine may be negative
     scored = []
     for row, hit in zip(rows[:depth], hits[:depth], strict=True):
         own = late.scores[row]
-        score = weight * own + (1 - weight) * (hit.score - least) / (1 - least)
+        score = weight * own + (1 - weight) * hit.score
         explanation = hit.explanation
         if explanation is not None:
             matches = match_words(query.text, query.tokens_QD, hit, late.codes[row], book, query_encoder=query_encoder, encoder=encoder)
@@ -126,7 +130,7 @@ def finish(answers: list[list[Hit]], texts: Sequence[str], request: Request) -> 
     """Return what is left after re-ranking, the least score and k; `texts` are the questions as they were asked."""
     if request.rerank is not None:
         scorer, share, budget = request.rerank, request.rerank_share, request.budget_seconds
-        least = -1.0 if request.hybrid is None else 0.0  # a cosine may be negative
+        least = COSINES[0] if request.hybrid is None else request.hybrid.lowest
         answers = [
             rerank_hits(text, hits, scorer, share=share, least=least, budget_seconds=budget)
             for text, hits in zip(texts, answers, strict=True)
@@ -185,7 +189,7 @@ def _explained(hits: Sequence[Hit], found: Sequence[tuple[Ranked, Place]], query
 
 def _explanation(hit: Hit, ranked: Ranked, query: Query, way: str) -> Explanation:
     words = words_in_common(hit.passage, query.words, way) if query.words else ()
-    return Explanation(ranked.cosine, ranked.meaning_rank, ranked.bm25, ranked.words_rank, words)
+    return Explanation(ranked.cosine, ranked.meaning_rank, ranked.bm25, ranked.words_rank, words, words_share=ranked.words_share)
 
 
 MOST_KEYS = 1_000
