@@ -11,7 +11,7 @@ import typer
 from munjang.cli.library_files import LibraryArgument, open_with_model
 from munjang.cli.options import Chosen, JsonOption, ModelChoice, OutputOption, Takes, examples, new_app
 from munjang.cli.row_files import check_rows_output, write_rows
-from munjang.cli.show import emit, note, print_facts, print_table
+from munjang.cli.show import emit, note, one_line, print_facts, print_table
 from munjang.errors import InputError, MunjangError, UsageError
 from munjang.library.library import Library
 
@@ -168,6 +168,18 @@ def _show(title: str | None, hits: Sequence[Hit], rows: Sequence[dict[str, Any]]
     for hit, row in zip(hits, rows, strict=True):
         if hit.explanation is not None:
             print(f"{hit.id}: {_explain(row['explanation'])}")
+            if hit.explanation.matches:
+                print(f"  {one_line(mark_matches(hit))}")
+
+
+def mark_matches(hit: Hit) -> str:
+    """Return the passage with «» around each word that a word of the query met."""
+    marked, at = "", hit.start
+    for start, stop in sorted({(each.start, each.stop) for each in hit.explanation.matches} if hit.explanation else ()):
+        if start >= at:
+            marked += f"{hit.text[at:start]}«{hit.text[start:stop]}»"
+            at = stop
+    return marked + hit.text[at : hit.stop]
 
 
 def _place(hit: Hit) -> str:
@@ -175,8 +187,6 @@ def _place(hit: Hit) -> str:
 
 
 def _explain(facts: dict[str, Any]) -> str:
-    from munjang.cli.show import one_line
-
     parts = []
     if facts["cosine"] is not None:
         parts.append(f"meaning {facts['cosine']:.3f} (rank {facts['meaning_rank']})")

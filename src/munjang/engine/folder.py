@@ -64,6 +64,8 @@ def _list_hashed_files(path: Path) -> list[Path]:
 
 
 SETTINGS_FILE = "config_sentence_transformers.json"
+MULTI_VECTOR_TYPES = ("MultiVectorEncoder", "ColBERT")
+"""`model_type` of models with a vector for every token, in sentence-transformers 6 and in PyLate."""
 
 
 class AssumptionWarning(UserWarning):
@@ -128,6 +130,10 @@ def _read_modules(path: Path) -> ModelFolder:
     if not isinstance(listed, list) or not listed or not all(isinstance(entry, dict) for entry in listed):
         raise FolderError(f"{path / MODULES_FILE}: expected a list of modules")
     settings = _read_settings(path)
+    if settings.get("model_type") in MULTI_VECTOR_TYPES:
+        raise FolderError(
+            f"{path}: holds a multi-vector model, with a vector for every token and none for a text\n  load it with MultiVectorEncoder.load"
+        )
     modules = [module for entry in listed for module in read_module(path, entry)]
     if not modules or not isinstance(modules[0], TransformerModule | StaticModule):
         raise FolderError(f"{path / MODULES_FILE}: the first module must be a Transformer or a StaticEmbedding")
