@@ -30,12 +30,13 @@ from munjang.library.ranking import By, Hybrid, Query
 from munjang.library.records import Records, documents, storable
 from munjang.library.results import Hit, Info, info_of
 from munjang.library.search import KnownKeys, Readers, Request, UnknownKeyWarning, find, finish
-from munjang.library.store import Document, Entry, Store
+from munjang.library.store import Document, Entry, NewWeights, Store
 from munjang.library.turns import Value, check_patience, read_again, write_in_turn
 from munjang.library.vector_search import VectorSearch
+from munjang.library.weights import SearchWeights, read_weights
 from munjang.library.where import Condition, parse_where
 from munjang.library.words import question_words, with_stems
-from munjang.options import Option, check_options
+from munjang.options import Option, check_options, declared_options
 from munjang.other_names import SEARCH, explain_other_names
 from munjang.text.korean import Analyser
 from munjang.text.records import BadLines
@@ -68,7 +69,7 @@ class Library:
         self.query_encoder = query_encoder or encoder
         self._tuning = tuning
         self.patience = check_patience(patience)
-        self._meaning = VectorSearch(store, folder, tuning)
+        self.vector_search = VectorSearch(store, folder, tuning)
         self._keys = KnownKeys(store)
 
     def __repr__(self) -> str:
@@ -263,7 +264,7 @@ class Library:
     def prepare(self) -> str:
         """Build the search index now instead of at the first search; return how searches will be answered."""
         self.store.verify(whole=True)
-        return self._meaning.prepare()
+        return self.vector_search.prepare()
 
     def info(self) -> Info:
         """Return the library's settings and content."""
@@ -332,6 +333,11 @@ class Library:
                 progress(written)
         return total
 
+    def write_weights(self, weights: SearchWeights | None, *, patience: float | None = None) -> None:
+        """Store the weights of this library's searches; None goes back to the built-in ones."""
+        change = NewWeights(None if weights is None else weights.to_text())
+        self._in_turn("tune", lambda: self.store.put([change]), wrote=lambda _: True, patience=patience)
+
     def discard_new(self) -> bool:
         """Close a library; remove it if opening it here made it, nothing was written since and nobody else has it open. Say whether it was.
 
@@ -342,7 +348,7 @@ class Library:
 
     def close(self) -> None:
         """Close all files; a second call does nothing."""
-        self._meaning.forget()
+        self.vector_search.forget()
         self.store.close()
 
     def __enter__(self) -> Library:
@@ -394,9 +400,13 @@ class Library:
             with self.store.snapshot():
                 if self.encoder is not None:
                     check_model(self.store, self.encoder)
-                return find(self.store, self._meaning, queries, request, readers=Readers(self.query_encoder, self.encoder))
+                return find(self.store, self.vector_search, queries, request, readers=Readers(self.query_encoder, self.encoder))
 
         return finish(read_again(find_in_one_commit), texts, request)
+
+    def prepare_queries(self, texts: Sequence[str]) -> list[Query]:
+        """Return what a search compares of questions: their vectors, words and, where the library has them, tokens."""
+        return self._queries(texts, self._request({**_DEFAULTS, "query": ""}, None))
 
     def _queries(self, texts: Sequence[str], request: Request) -> list[Query]:
         tokens: Sequence[Vectors | None] = [None] * len(texts)
@@ -415,9 +425,10 @@ class Library:
 
     def _request(self, values: Mapping[str, Any], rerank: Scorer | Literal["late"] | bool | None) -> Request:
         """Return what the options ask for; by default a library with token vectors re-ranks by them."""
+        weights = read_weights(read_again(self.store.settings).weights, name=self.store.name)
         if rerank is not None and not isinstance(rerank, bool) and rerank != "late":
-            return _request(values, rerank=rerank)
-        request = _request(values, rerank=None)
+            return _request(values, rerank=rerank, weights=weights)
+        request = _request(values, rerank=None, weights=weights)
         if rerank is False or values.get("query", "") is None or (rerank is None and values["by"] == "words"):
             return request
         late = read_again(lambda: find_codebook(self.store)) is not None and isinstance(self.query_encoder, TokenEncoder)
@@ -429,7 +440,7 @@ class Library:
         return replace(request, late=late)
 
 
-def _request(values: Mapping[str, Any], *, rerank: Scorer | None) -> Request:
+def _request(values: Mapping[str, Any], *, rerank: Scorer | None, weights: SearchWeights) -> Request:
     """Return what the options of `Library.search` ask for; `values` may hold more."""
     check_options(Library.search, values)
     if rerank is not None:
@@ -440,7 +451,8 @@ def _request(values: Mapping[str, Any], *, rerank: Scorer | None) -> Request:
     return Request(
         k=values["k"],
         where=parse_where(where) if isinstance(where, str) else where,
-        hybrid=None if by == "meaning" else Hybrid(meaning=0) if by == "words" else by or Hybrid(),
+        hybrid=None if by == "meaning" else Hybrid(meaning=0) if by == "words" else by or Hybrid(words=weights.words),
+        weights=weights,
         exact=values["exact"],
         without=frozenset((*values["like"], *values["unlike"])),
         min_score=values["min_score"],
@@ -449,6 +461,9 @@ def _request(values: Mapping[str, Any], *, rerank: Scorer | None) -> Request:
         budget_seconds=values["budget_seconds"],
         explain=values["explain"],
     )
+
+
+_DEFAULTS: dict[str, Any] = {name: declared.default for name, declared in declared_options(Library.search).items()}
 
 
 def _question(text: str) -> str:

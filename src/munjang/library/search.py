@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from munjang.errors import DamagedFile, UsageError, quote
-from munjang.library.late import WEIGHT as LATE_WEIGHT
-from munjang.library.late import WEIGHT_AFTER_MEANING, find_codebook, match_words, score_passages
+from munjang.library.late import find_codebook, match_words, score_passages
 from munjang.library.ranking import COSINES, Hybrid, Query, Ranked, rank_rows
 from munjang.library.rerank import rerank_hits
 from munjang.library.results import Explanation, Hit, ScoredBy
 from munjang.library.store import Place, Store, StoredCodebook
 from munjang.library.vector_search import VectorSearch
+from munjang.library.weights import SearchWeights
 from munjang.library.where import OWN_KEYS, Condition, keys_of
 from munjang.library.words import words_in_common
 from munjang.types import Encoder, Scorer
@@ -47,6 +47,7 @@ class Request:
     """How much say the re-ranker has, else what it asks for; the rest is the first ranking's."""
     budget_seconds: float | None = None
     explain: bool = False
+    weights: SearchWeights = field(default_factory=SearchWeights)
 
     @property
     def needs_vectors(self) -> bool:
@@ -112,7 +113,7 @@ def _rerank_late(
     depth = max(request.k, request.rerank_depth)
     texts = {row: hit.passage for row, hit in zip(rows[:depth], hits[:depth], strict=True)}
     late = score_passages(query.tokens_QD, texts, store.token_codes_of(list(texts)), book, encoder)
-    usual = WEIGHT_AFTER_MEANING if request.hybrid is None else LATE_WEIGHT
+    usual = request.weights.tokens_after_meaning if request.hybrid is None else request.weights.tokens
     weight = usual if request.rerank_share is None else request.rerank_share
     scored = []
     for row, hit in zip(rows[:depth], hits[:depth], strict=True):
