@@ -4,7 +4,7 @@
         [--only munjang,munjang int8,txtai] [--json FILE]
 
 Two collections: sentences of the STS benchmark, each tenth of which is asked for again, and the paragraphs of KorQuAD 1.0 dev with real
-Korean questions. txtai runs with its own defaults, hybrid and content switched on; Munjang with `hybrid=True` and its Korean analyser.
+Korean questions. txtai runs with its own defaults, hybrid and content switched on; Munjang with its default search and its Korean analyser.
 Measured: seconds to put the texts in (the model already loaded), milliseconds a question one by one (median), peak memory of the process,
 bytes on disk, and on KorQuAD nDCG@10 and recall@10 with a paired bootstrap. Ways take turns within a round; the median of rounds counts.
 """

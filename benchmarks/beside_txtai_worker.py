@@ -29,7 +29,7 @@ def munjang(model: str, texts: dict[str, str], place: Path, *, compute: str) -> 
     library = Library.open(place / "texts.db", documents, query_encoder=queries)
     library.add({"id": id, "text": text} for id, text in texts.items())
     library.prepare()
-    return time.perf_counter() - started, lambda text: [hit.id for hit in library.search(text, k=CUT, hybrid=True)]
+    return time.perf_counter() - started, lambda text: [hit.id for hit in library.search(text, k=CUT)]
 
 
 def txtai(model: str, texts: dict[str, str], place: Path) -> tuple[float, Search]:

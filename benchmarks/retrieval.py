@@ -32,12 +32,12 @@ from munjang.data.rows import RetrievalTask
 from munjang.evaluate.bootstrap import paired_bootstrap, resample_mean
 from munjang.evaluate.retrieval import RetrievalResult, score_run
 from munjang.library.library import Library
-from munjang.library.ranking import Hybrid
+from munjang.library.ranking import By, Hybrid
 from munjang.models.prompted_encoder import PromptedEncoder
 from munjang.types import Compute, Scorer, Vectors
 from munjang.vectors.maxsim import TokenFormat
 
-Route = tuple[bool | Hybrid, Scorer | Literal["late"] | bool, float | None]
+Route = tuple[By, Scorer | Literal["late"] | bool, float | None]
 """How to rank, who re-ranks, and with which weight; None is the default one."""
 CUT = 10
 METRICS = ("ndcg@10", "mrr@10", "recall@10")
@@ -50,6 +50,7 @@ COMPARED = (
     ("hybrid, re-ranked", "hybrid"),
     ("hybrid, fused", "hybrid"),
 )
+BOTH: tuple[tuple[str, By], ...] = (("meaning", "meaning"), ("hybrid", None))
 WEIGHTS = (0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 1.0)
 """Of MaxSim, tried by --tune."""
 SHARE = 0.2
@@ -88,9 +89,9 @@ def sampled(task: RetrievalTask, count: int, apart: int = 0) -> list[str]:
 
 def run_of(library: Library, task: RetrievalTask, asked: list[str], route: Route) -> dict[str, dict[str, float]]:
     """Return what the library answers, by ids; scores fall with the place, so that ties keep the library's order."""
-    hybrid, scorer, share = route
+    by, scorer, share = route
     texts = [task.queries[query] for query in asked]
-    answers = library.search_many(texts, k=CUT, hybrid=hybrid, rerank=scorer, rerank_share=share, exact=True)
+    answers = library.search_many(texts, k=CUT, by=by, rerank=scorer, rerank_share=share, exact=True)
     return {query: {hit.id: float(CUT - place) for place, hit in enumerate(hits)} for query, hits in zip(asked, answers, strict=True)}
 
 
@@ -147,15 +148,15 @@ def table(title: str, results: dict[str, RetrievalResult], differences: dict[str
 
 def routes_with(rerank_model: str | None, compute: Compute) -> dict[str, Route]:
     routes: dict[str, Route] = {
-        "meaning": (False, False, None),
-        "words": (Hybrid(meaning=0), False, None),
-        "hybrid": (True, False, None),
-        "meaning, late": (False, "late", None),
-        "hybrid, late": (True, "late", None),
+        "meaning": ("meaning", False, None),
+        "words": ("words", False, None),
+        "hybrid": (None, False, None),
+        "meaning, late": ("meaning", "late", None),
+        "hybrid, late": (None, "late", None),
     }
     if rerank_model is not None:
         scorer = Remembering(rerank_model, compute)
-        routes |= {"hybrid, re-ranked": (True, scorer, 1.0), "hybrid, fused": (True, scorer, SHARE)}
+        routes |= {"hybrid, re-ranked": (None, scorer, 1.0), "hybrid, fused": (None, scorer, SHARE)}
     return routes
 
 
@@ -176,9 +177,7 @@ def main(arguments: list[str] | None = None) -> None:
     paths = [Path(path) for path in (chosen.tune or chosen.data or ",".join(map(str, DEFAULT_DATA))).split(",")]
     results: dict[str, Any] = {"model": name, "rerank_model": chosen.rerank_model}
     tried: dict[str, Route] = {fusion: (how, False, None) for fusion, how in TRIED.items()}
-    tried |= {
-        f"{name}, late {weight:g}": (how, "late", weight) for name, how in (("meaning", False), ("hybrid", True)) for weight in WEIGHTS
-    }
+    tried |= {f"{name}, late {weight:g}": (how, "late", weight) for name, how in BOTH for weight in WEIGHTS}
     routes = {**routes_with(None, chosen.compute), **tried} if chosen.tune else routes_with(chosen.rerank_model, chosen.compute)
     for path in paths:
         if not path.exists():

@@ -26,7 +26,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import faiss
 import numpy as np
@@ -169,10 +169,10 @@ def questions(path: Path, count: int) -> dict[str, Any]:
     random = np.random.default_rng(7)
     asked = [" ".join(f"w{word}" for word in np.minimum(random.zipf(1.3, 6), 30_000)) for _ in range(count)]
     kinds: dict[str, Callable[[Library, str, int], Any]] = {
-        "meaning": lambda library, text, _: library.search(text, hybrid=False),
-        "meaning, filtered": lambda library, text, turn: library.search(text, hybrid=False, where=f"group = 'group {turn % 100}'"),
-        "hybrid": lambda library, text, _: library.search(text, hybrid=True),
-        "hybrid, filtered": lambda library, text, turn: library.search(text, hybrid=True, where=f"group = 'group {turn % 100}'"),
+        "meaning": lambda library, text, _: library.search(text, by="meaning"),
+        "meaning, filtered": lambda library, text, turn: library.search(text, by="meaning", where=f"group = 'group {turn % 100}'"),
+        "hybrid": lambda library, text, _: library.search(text),
+        "hybrid, filtered": lambda library, text, turn: library.search(text, where=f"group = 'group {turn % 100}'"),
     }
     wall: dict[str, list[float]] = {kind: [] for kind in kinds}
     cpu = dict.fromkeys(kinds, 0.0)
@@ -192,11 +192,11 @@ def questions(path: Path, count: int) -> dict[str, Any]:
 def first_query(path: Path, rounds: int) -> dict[str, Any]:
     """Open a library of many documents whose caches exist, and ask it once."""
 
-    def asked(*, hybrid: bool) -> None:
+    def asked(*, by: Literal["meaning"] | None) -> None:
         with Library.open(path, NoModel(), create=False) as library:
-            assert len(library.search("w1 w7", hybrid=hybrid)) == K
+            assert len(library.search("w1 w7", by=by)) == K
 
-    routes: Routes = {"open and ask": lambda: asked(hybrid=False), "open and ask, hybrid": lambda: asked(hybrid=True)}
+    routes: Routes = {"open and ask": lambda: asked(by="meaning"), "open and ask, hybrid": lambda: asked(by=None)}
     return {"routes": interleaved(routes, rounds), "documents": DOCUMENTS}
 
 

@@ -42,10 +42,10 @@ show("life in space, since 2019, in English", space)
 
 # %% [markdown]
 # ## Words as well as meaning
-# A name or a rare word is found by its letters. `hybrid` weighs both.
+# A name or a rare word is found by its letters. A search weighs words and meaning.
 
 # %%
-show("sourdough", library.search("sourdough", k=2, hybrid=True, where="language = 'en'"))
+show("sourdough", library.search("sourdough", k=2, where="language = 'en'"))
 
 # %% [markdown]
 # ## More like this

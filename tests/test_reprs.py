@@ -109,7 +109,7 @@ def test_all_that_models_return_is_short(encoder: SentenceEncoder) -> None:
 def test_a_library_and_all_it_returns_is_short(library: Library) -> None:
     assert repr(library).startswith("Library('")
     assert is_one_short_line(repr(library.store))
-    hits = library.search("cat", k=6, hybrid=True, explain=True)
+    hits = library.search("cat", k=6, explain=True)
     made = [library, library.info(), library.add(["rain"]), *hits, *(hit.explanation for hit in hits), *library.get(["1", "5"])]
     assert [repr(each) for each in made if not is_one_short_line(repr(each))] == []
     assert "score=" in repr(hits[0])

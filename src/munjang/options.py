@@ -89,6 +89,12 @@ class Declared:
         return Union[tuple(part for part in parts if get_origin(part) is not None or part in (bool, int, float, str, NoneType))]  # noqa: UP007
 
     @property
+    def objects(self) -> tuple[type, ...]:
+        """Types of ours beside the plain ones, which only Python can give."""
+        parts = get_args(self.type) if get_origin(self.type) in (Union, UnionType) else ()
+        return tuple(part for part in parts if isinstance(part, type) and part not in (bool, int, float, str, NoneType))
+
+    @property
     def kind(self) -> Any:
         """The plain type without None."""
         inner = [each for each in get_args(self.plain_type) if each is not NoneType]
@@ -116,6 +122,8 @@ class Declared:
         """Say whether a value is one of the choices, or a number within the bounds."""
         if value is None:
             return self.kind is not self.plain_type
+        if self.objects and isinstance(value, self.objects):
+            return True
         if self.choices:
             return value in self.choices
         low, high = self.option.min, self.option.max

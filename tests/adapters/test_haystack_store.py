@@ -57,10 +57,10 @@ def documents() -> list[Any]:
 def test_a_retriever_answers_as_the_library_does(document_store: Any, make_reranker: Any) -> None:
     document_store.write_documents(documents())
     folder = str(make_reranker(1))
-    for hybrid, reranker in ((False, None), (True, None), (True, folder)):
-        made = stores.MunjangDocumentRetriever(document_store, top_k=3, hybrid=hybrid, reranker=reranker)
+    for by, reranker in (("meaning", None), (None, None), (None, folder)):
+        made = stores.MunjangDocumentRetriever(document_store, top_k=3, by=by, reranker=reranker)
         found = made.run("the rain in winter")["documents"]
-        hits = document_store.library.search("the rain in winter", 3, hybrid=hybrid, rerank=made._search.rerank)
+        hits = document_store.library.search("the rain in winter", 3, by=by, rerank=made._search.rerank)
         assert [(each.id, each.score) for each in found] == [(hit.id, pytest.approx(hit.score, abs=1e-6)) for hit in hits]
         assert all(each.content[each.meta["passage_start"] : each.meta["passage_stop"]] == each.meta["passage"] for each in found)
 
@@ -76,7 +76,7 @@ def test_filters_of_a_call_replace_those_of_the_component(document_store: Any) -
 def test_a_pipeline_is_saved_and_loaded(document_store: Any) -> None:
     document_store.write_documents(documents())
     pipeline = haystack.Pipeline()
-    pipeline.add_component("retriever", stores.MunjangDocumentRetriever(document_store, top_k=1, hybrid=True))
+    pipeline.add_component("retriever", stores.MunjangDocumentRetriever(document_store, top_k=1))
     again = haystack.Pipeline.from_dict(pipeline.to_dict(), allowed_modules=["munjang.adapters.haystack_store"])
     first, second = (each.run({"retriever": {"query": SHORT[1]}})["retriever"]["documents"] for each in (pipeline, again))
     assert [each.id for each in first] == [each.id for each in second] == ["1"]

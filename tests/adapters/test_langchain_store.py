@@ -36,12 +36,12 @@ def store(news: Library) -> Any:
 
 
 def test_a_store_answers_as_its_library_does(store: Any, news: Library, reranker: CrossEncoder) -> None:
-    for options in ({}, {"hybrid": True}, {"rerank": reranker}, {"min_score": 0.2}):
+    for options in ({}, {"by": "words"}, {"rerank": reranker}, {"min_score": 0.2}):
         found = store.similarity_search_with_score("the rain in winter", k=3, **options)
         hits = news.search("the rain in winter", 3, **options)
         assert [(document.id, score) for document, score in found] == [(hit.id, pytest.approx(hit.score, abs=1e-6)) for hit in hits]
-    own = stores.MunjangVectorStore(news, hybrid=True, rerank=reranker)
-    expected = news.search("the rain", 2, hybrid=True, rerank=reranker)
+    own = stores.MunjangVectorStore(news, rerank=reranker)
+    expected = news.search("the rain", 2, rerank=reranker)
     assert [each.id for each in own.similarity_search("the rain", k=2)] == [hit.id for hit in expected]
 
 
@@ -84,7 +84,8 @@ def test_retrievers_take_every_kind_of_search(store: Any, news: Library) -> None
     assert first == Document(id="2", page_content=SHORT[2], metadata={"at": 2, "even": True})
     various = store.as_retriever(search_type="mmr", search_kwargs={"k": 3, "fetch_k": 6}).invoke(SHORT[0])
     assert (various[0].page_content, len({each.id for each in various})) == (SHORT[0], 3)
-    sure = store.as_retriever(search_type="similarity_score_threshold", search_kwargs={"score_threshold": 0.999, "k": 6}).invoke(SHORT[3])
+    threshold = {"score_threshold": 0.999, "k": 6, "by": "meaning"}
+    sure = store.as_retriever(search_type="similarity_score_threshold", search_kwargs=threshold).invoke(SHORT[3])
     assert [each.page_content for each in sure] == [SHORT[3]]
 
 

@@ -60,9 +60,9 @@ def test_nodes_come_back_as_they_were_added(store: Any) -> None:
 
 
 def test_a_store_answers_as_its_library_does(store: Any, news: Library, reranker: CrossEncoder) -> None:
-    for mode, hybrid in (("default", False), ("hybrid", True)):
+    for mode, by in (("default", None), ("hybrid", None), ("text_search", "words")):
         found = ask(store, "the rain in winter", 3, mode=types.VectorStoreQueryMode(mode))
-        hits = news.search("the rain in winter", 3, hybrid=hybrid)
+        hits = news.search("the rain in winter", 3, by=by)
         assert found.ids == [hit.id for hit in hits]
         assert found.similarities == pytest.approx([hit.score for hit in hits])
     own = stores.MunjangLlamaIndexStore(news, rerank=reranker)
@@ -121,7 +121,7 @@ def test_what_a_library_cannot_answer_is_refused(store: Any) -> None:
 def test_the_retriever_returns_passages_to_cite(news: Library, reranker: CrossEncoder) -> None:
     text = "the rain is in the river. " * 200 + "a dog was on the train."
     news.add([{"id": "long", "text": text, "metadata": {"year": 2020}}, {"id": "new", "text": "a dog", "metadata": {"year": 2030}}])
-    retriever = stores.MunjangLlamaIndexRetriever(news, k=1, filters="year < 2030", hybrid=True)
+    retriever = stores.MunjangLlamaIndexRetriever(news, k=1, filters="year < 2030")
     [found] = retriever.retrieve("a dog was on the train")
     about = found.node.metadata
     assert text[about["start"] : about["stop"]] == found.node.get_content(metadata_mode=schema.MetadataMode.NONE)

@@ -59,7 +59,7 @@ def test_a_re_ranker_adds_a_row(script: ModuleType, squad: Path, tiny_bert_folde
 
     task = script.read_retrieval(squad)
     queries, documents = script.load_for_search(str(tiny_bert_folder))
-    routes = {**script.routes_with(None, "float32"), "hybrid, re-ranked": (True, Longest(), 1.0), "hybrid, fused": (True, Longest(), 0.2)}
+    routes = {**script.routes_with(None, "float32"), "hybrid, re-ranked": (None, Longest(), 1.0), "hybrid, fused": (None, Longest(), 0.2)}
     found = script.measured(task, routes, script.sampled(task, 3), documents, queries, "1bit")
     assert found["hybrid, re-ranked"].queries == 3
     assert {"hybrid, re-ranked − hybrid", "hybrid, fused − hybrid"} < set(script.compared(found))

@@ -38,7 +38,6 @@ def test_hits_show_them_as_they_are(hostile: Running, open_page: Opener) -> None
         page = shown.page
         page.fill("#query", "<script>alert(1)</script> x")
         page.select_option("#count", "100")
-        page.check("#hybrid")
         page.press("#query", "Enter")
         shown.until("document.querySelectorAll('.hit').length === 60")
         shown.shown(".hit")

@@ -47,7 +47,9 @@ def test_search_filters_joins_words_reranks_and_says_why(server: Running, open_p
         shown.until("document.querySelectorAll('.hit').length === 5")
         shown.shown(".hit")
         assert all(each.startswith("weather-ko") for each in page.locator(".hit .id").all_inner_texts())
-        page.check("#hybrid")
+        page.select_option("#by", "meaning")
+        shown.shown(".hit")
+        page.select_option("#by", "")
         shown.shown(".hit")
         page.check("#rerank")
         shown.until("document.querySelector('.hit dl')?.children.length === 8")  # one line more: the order is the cross-encoder's

@@ -37,7 +37,7 @@ def in_bash(*words: str) -> list[str]:
     [
         (("munjang", "sea"), ["search"]),
         (("munjang", "models", "sh"), ["show"]),
-        (("munjang", "search", "news.db", "rain", "--hyb"), ["--hybrid"]),
+        (("munjang", "search", "news.db", "rain", "--by"), ["--by"]),
         (("munjang", "encode", "--compute", ""), ["float32", "float16", "bfloat16", "int8", "auto"]),
         (("munjang", "nothing", "x"), []),
     ],

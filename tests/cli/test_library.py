@@ -74,13 +74,13 @@ def test_search_speaks_json(library: Path, munjang: Munjang) -> None:
     [hit] = munjang("search", library, "rain", "-k", "1", "--where", "year = 2021", "--json").json
     assert set(hit) == {"id", "score", "text", "metadata"}
     assert hit["metadata"] == {"year": "2021", "category": "weather"}
-    several = munjang("search", library, "rain", "draw", "--hybrid", "-k", "1", "--json").json
+    several = munjang("search", library, "rain", "draw", "-k", "1", "--json").json
     assert [each["query"] for each in several] == ["rain", "draw"]
     assert several[1]["hits"][0]["id"] == "c"
 
 
 def test_an_explanation_names_words_and_tokens(library: Path, munjang: Munjang) -> None:
-    [hit] = munjang("search", library, "raining since", "--hybrid", "--explain", "-k", "1", "--json").json
+    [hit] = munjang("search", library, "raining since", "--explain", "-k", "1", "--json").json
     assert hit["explanation"]["words"] == ["raining", "since"]
     assert hit["explanation"]["words_rank"] == 1
     assert all(set(pair) == {"query", "text", "cosine"} for pair in hit["explanation"]["tokens"])
@@ -117,7 +117,7 @@ def test_a_folder_becomes_a_document_a_file(munjang: Munjang) -> None:
     (folder / "rows.jsonl").write_text(json.dumps({"id": "r", "text": "a row"}) + "\n")
     (folder / "picture.png").write_bytes(b"\x89PNG")
     assert munjang("add", "notes.db", folder, "--json").json["added"] == 3
-    found = munjang("search", "notes.db", "note", "--hybrid", "--json").json
+    found = munjang("search", "notes.db", "note", "--json").json
     assert {hit["id"] for hit in found} == {"one.txt", "deep/two.md", "r"}
 
 
@@ -150,7 +150,7 @@ def test_check_ends_with_four_when_a_vector_is_damaged(library: Path, munjang: M
 def test_copy_brings_vectors_along_and_can_be_repeated(library: Path, munjang: Munjang) -> None:
     assert munjang("copy", library, "copy.db", "--json").json == {"copied": 3, "documents": 3, "passages": 3}
     assert munjang("copy", library, "copy.db", "--json").json["copied"] == 0
-    first, second = (munjang("search", path, "rain", "--hybrid", "--json").json for path in (library, "copy.db"))
+    first, second = (munjang("search", path, "rain", "--json").json for path in (library, "copy.db"))
     assert first == second
     assert munjang("copy", library, library).code == 2
     assert munjang("check", "copy.db").code == 0

@@ -37,11 +37,13 @@ def test_finding_nothing_is_said_and_is_no_failure(library: Path, munjang: Munja
 
 
 def test_an_explanation_is_a_line_for_people(library: Path, munjang: Munjang) -> None:  # noqa: F811
-    both = munjang("search", library, "raining since", "--hybrid", "--explain", "-k", "1").out.splitlines()[-1]
+    both = munjang("search", library, "raining since", "--explain", "-k", "1").out.splitlines()[-1]
     assert re.fullmatch(
-        r"\w+: meaning -?\d\.\d{3} \(rank \d\); words \d+\.\d\d \(rank 1\); shared: raining since; tokens: .*~.* \d\.\d\d", both
+        r"\w+: meaning -?\d\.\d{3} \(rank \d\); "
+        r"words \d+\.\d\d \(rank 1, 0\.\d{3} of the highest\); shared: raining since; tokens: .*~.* \d\.\d\d",
+        both,
     )
-    meaning = munjang("search", library, "raining since", "--explain", "-k", "1").out.splitlines()[-1]
+    meaning = munjang("search", library, "raining since", "--by", "meaning", "--explain", "-k", "1").out.splitlines()[-1]
     assert "meaning" in meaning
     assert "words" not in meaning
     near = munjang("search", library, "--like", "a", "--explain", "-k", "1")
@@ -147,11 +149,12 @@ def test_hits_are_written_a_row_each(suffix: str, library: Path, munjang: Munjan
     assert munjang("search", library, "rain", "-o", tmp_path / "hits.xlsx").code == 2
 
 
-def test_words_are_not_looked_for_without_a_query(library: Path, munjang: Munjang) -> None:  # noqa: F811
-    refused = munjang("search", library, "--like", "a", "--hybrid")
+def test_documents_to_look_near_are_compared_by_meaning(library: Path, munjang: Munjang) -> None:  # noqa: F811
+    assert munjang("search", library, "--like", "a").code == 0
+    refused = munjang("search", library, "rain", "--like", "a", "--by", "words")
     assert refused.code == 2
-    assert "leave --hybrid out" in refused.err
-    assert munjang("search", library, "rain", "--like", "a", "--hybrid").code == 0
+    assert "leave --by out" in refused.err
+    assert munjang("search", library, "rain", "--like", "a").code == 0
 
 
 def test_a_key_that_no_document_has_is_named_with_the_nearest_one(library: Path, munjang: Munjang) -> None:  # noqa: F811
@@ -165,7 +168,7 @@ def test_a_key_that_no_document_has_is_named_with_the_nearest_one(library: Path,
     assert (fine.code, "no document has" in fine.err) == (0, False)
 
 
-@pytest.mark.parametrize("command", [("search", "rain", "--hybrid"), ("add", "news.csv")])
+@pytest.mark.parametrize("command", [("search", "rain"), ("add", "news.csv")])
 def test_a_library_is_opened_once(library: Path, munjang: Munjang, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]) -> None:  # noqa: F811
     from munjang.library import library as module
     from munjang.library import open_store
@@ -179,3 +182,11 @@ def test_a_library_is_opened_once(library: Path, munjang: Munjang, monkeypatch: 
     monkeypatch.setattr(module, "open_store", count_and_open)
     assert munjang(command[0], library, *command[1:]).code == 0
     assert len(opened) == 1
+
+
+def test_the_old_option_for_words_still_works_and_says_what_to_use(library: Path, munjang: Munjang) -> None:  # noqa: F811
+    old = munjang("search", library, "raining since", "--hybrid", "--json")
+    assert old.code == 0
+    assert "--by meaning" in old.err
+    assert old.json == munjang("search", library, "raining since", "--json").json
+    assert munjang("search", library, "rain", "--hybrid", "--by", "words").code == 2

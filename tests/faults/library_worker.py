@@ -83,7 +83,7 @@ def read(path: str, seconds: float) -> None:
     library = opened(path)
     searches, wrong, generation = 0, [], 0
     while time.monotonic() < end:
-        for hit in library.search("document 7 version", k=5, hybrid=searches % 2 == 0):
+        for hit in library.search("document 7 version", k=5, by=None if searches % 2 == 0 else "meaning"):
             if f" {hit.id} version {hit.metadata['version']} " not in hit.text:
                 wrong.append(hit.id)
         with library.store.snapshot():

@@ -149,7 +149,7 @@ def test_an_index_of_words_in_no_known_format_is_refused(worker, whole, tmp_path
     path = tmp_path / "a.db"
     changed(whole, path, "UPDATE words_config SET v = 0 WHERE k = 'version'")
     with worker.opened(path) as library, pytest.raises(DamagedFile, match="fts5"):
-        library.search("document", hybrid=True)
+        library.search("document")
 
 
 VALUES = {"documents": ("id", "text", "metadata", "content_hash", "checksum"), "passages": ("document", "start", "stop"),
@@ -165,7 +165,7 @@ def test_a_value_of_another_type_is_refused_or_does_no_harm(worker, whole, tmp_p
     changed(whole, path, f"UPDATE {table} SET {column} = {unique}")
     doors = (
         lambda library: library.search("document", k=10),
-        lambda library: library.search("document", k=10, hybrid=True),
+        lambda library: library.search("document", k=10),
         lambda library: library.search("document", k=10, where="version >= 3"),
         lambda library: library.search(like=["7"], k=3),
         lambda library: library.get([str(number) for number in range(120)]),

@@ -7,7 +7,6 @@ import random
 import pytest
 
 from munjang.errors import MunjangError
-from munjang.library.ranking import Hybrid
 
 SEEDS = [
     "'", '"', "''", '""', "`", ";", "--", "/*", "\\", "%", "_", "?", "$", "$.a", ":a", "@a", "NULL", "null", "0", "-1", "1e999", "NaN",
@@ -55,8 +54,8 @@ def test_hostile_strings_neither_break_nor_inject(library):
         if attempt(lambda text=text, n=number: library.add([{"id": text, "text": f"hostile id {n}", "note": "x"}])):
             stored.add(text)
         attempt(lambda text=text: library.get([text]))
-        attempt(lambda text=text, n=number: library.search(text[:20_000], k=3, hybrid=n % 2 == 0, explain=n % 5 == 0))
-        attempt(lambda text=text: library.search(text, k=3, hybrid=Hybrid(meaning=0)))
+        attempt(lambda text=text, n=number: library.search(text[:20_000], k=3, by=None if n % 2 == 0 else "meaning", explain=n % 5 == 0))
+        attempt(lambda text=text: library.search(text, k=3, by="words"))
         attempt(lambda text=text: library.search("good", where=text))
         attempt(lambda text=text: library.search("good", where=f"note = '{text}'"))
         attempt(lambda text=text: library.search("good", where=f'"{text}" = 1'))

@@ -11,7 +11,7 @@ import pytest
 from munjang.errors import DamagedFile, UsageError
 from munjang.library.copying import copy_library
 from munjang.library.index_config import Tuning
-from munjang.library.late import SKIP, WEIGHT
+from munjang.library.late import SKIP, WEIGHT, WEIGHT_AFTER_MEANING
 from munjang.library.library import Library
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.vectors.maxsim import maxsim_exact
@@ -51,19 +51,20 @@ def test_a_search_is_re_ranked_by_maxsim_and_says_so(late, model):
 
     hits = late.search("snow in winter", k=5)
     assert {(hit.scored_by, hit.reranked) for hit in hits} == {("late", True)}
-    first = {hit.id: hit.score for hit in late.search("snow in winter", k=5, rerank=False)}
+    first = {hit.id: hit.score for hit in late.search("snow in winter", k=5, rerank=False, by="meaning")}
     exact = dict(zip(TEXTS, maxsim_exact(rows("snow in winter"), [rows(text) for text in TEXTS.values()]), strict=True))
+    for hit in late.search("snow in winter", k=5, by="meaning"):
+        assert hit.score == pytest.approx(WEIGHT_AFTER_MEANING * exact[hit.id] + (1 - WEIGHT_AFTER_MEANING) * first[hit.id], abs=0.01)
+    for hit in late.search("snow in winter", k=5, rerank_share=0.3, by="meaning"):
+        assert hit.score == pytest.approx(0.3 * exact[hit.id] + 0.7 * first[hit.id], abs=0.01)
+    both = {hit.id: hit.score for hit in late.search("snow in winter", k=5, rerank=False)}
     for hit in hits:
-        assert hit.score == pytest.approx(exact[hit.id], abs=0.01)
-    for hit in late.search("snow in winter", k=5, rerank_share=0.3):
-        assert hit.score == pytest.approx(0.3 * exact[hit.id] + 0.7 * (first[hit.id] + 1) / 2, abs=0.01)
-    both = {hit.id: hit.score for hit in late.search("snow in winter", k=5, rerank=False, hybrid=True)}
-    for hit in late.search("snow in winter", k=5, hybrid=True):
         assert hit.score == pytest.approx(WEIGHT * exact[hit.id] + (1 - WEIGHT) * both[hit.id], abs=0.01)
-    alone = late.search("snow in winter", k=5, rerank="late", rerank_share=1, hybrid=True)
+    alone = late.search("snow in winter", k=5, rerank="late", rerank_share=1)
     assert [hit.id for hit in alone] == sorted(exact, key=lambda id: -exact[id])
     assert late.search_many(["snow in winter"], k=5)[0] == hits
-    assert [hit.scored_by for hit in late.search("snow", k=1, hybrid=True, rerank=False)] == ["meaning and words"]
+    assert [hit.scored_by for hit in late.search("snow", k=1, rerank=False)] == ["meaning and words"]
+    assert [hit.scored_by for hit in late.search("snow", k=1, by="words")] == ["words"]
     assert late.info().token_vectors == "int8"
 
 

@@ -93,24 +93,47 @@ def test_removed_documents_are_found_no_more(library):
 def test_filters_keep_what_fits(library, where, expected):
     library.add(NEWS)
     assert set(ids(library.search("falls", where=where))) == expected
-    assert set(ids(library.search("falls", where=where, hybrid=True))) == expected
+    assert set(ids(library.search("falls", where=where))) == expected
 
 
-def test_hybrid_finds_by_words_what_meaning_ranks_low(library):
+def test_a_search_finds_by_words_what_meaning_ranks_low(library):
     library.add(
         [{"id": str(i), "text": f"filler{i} common words here"} for i in range(50)] + [{"id": "x", "text": "common words zyxgadget42"}]
     )
-    [hit] = library.search("zyxgadget42", k=1, hybrid=Hybrid(meaning=0))
+    [hit] = library.search("zyxgadget42", k=1, by="words")
     assert hit.id == "x"
-    [hit] = library.search("zyxgadget42 common", k=1, hybrid=True, explain=True)
+    [hit] = library.search("zyxgadget42 common", k=1, explain=True)
     assert hit.id == "x"
     assert hit.explanation.words == ("zyxgadget42", "common")
     assert hit.explanation.words_rank == 1
     highest = highest_bm25(51, [1, 51])
-    meaning, words = (1 + hit.explanation.cosine) / 2, hit.explanation.bm25 / highest
-    assert hit.score == pytest.approx((meaning + 0.6 * words) / 1.6)
-    [hit] = library.search("zyxgadget42 common", k=1, hybrid=Hybrid(words=1, by="ranks"), explain=True)
+    cosine, words = hit.explanation.cosine, hit.explanation.bm25 / highest
+    assert hit.explanation.words_share == pytest.approx(words)
+    assert hit.score == pytest.approx((0.5 * cosine + 0.6 * words) / 1.1)
+    [hit] = library.search("zyxgadget42 common", k=1, by=Hybrid(words=1, by="ranks"), explain=True)
     assert hit.score == pytest.approx(sum(1 / (60 + rank) for rank in (hit.explanation.meaning_rank, hit.explanation.words_rank)))
+
+
+def test_words_alone_need_no_model_and_documents_to_look_near_need_meaning(opened, encoder):
+    library = opened(encoder)
+    library.add(NEWS)
+    library.close()
+    with Library.open(library.store.name, None, create=False) as alone:
+        assert ids(alone.search("snow", by="words")) == ["1"]
+        with pytest.raises(UsageError, match="without a model"):
+            alone.search("snow")
+        with pytest.raises(UsageError, match="leave by out"):
+            alone.search("snow", by="words", like=["2"])
+
+
+def test_the_old_argument_for_words_still_works_and_warns(library):
+    library.add(NEWS)
+    for old, new in ((True, None), (False, "meaning"), (Hybrid(words=0.1), Hybrid(words=0.1))):
+        with pytest.warns(DeprecationWarning, match='by="meaning"'):
+            hits = library.search("snow in seoul", hybrid=old)
+        assert hits == library.search("snow in seoul", by=new)
+    with pytest.raises(UsageError, match="meaning, words"):
+        library.search("snow", by="colour")
 
 
 def test_a_long_document_is_found_by_its_passage(opened, encoder):
@@ -182,7 +205,7 @@ def test_a_reranker_with_several_labels_is_refused(library):
 
 def test_min_score_leaves_out_what_is_below(library):
     library.add(NEWS)
-    hits = library.search("snow falls in seoul", min_score=0.9)
+    hits = library.search("snow falls in seoul", min_score=0.9, by="meaning")
     assert ids(hits) == ["1"]
 
 
@@ -288,7 +311,7 @@ def test_texts_and_metadata_are_found_in_any_normal_form(library):
     library.add([{"id": "a", "text": "\u1112\u1161\u11ab\u1100\u1173\u11af", "tag": "\u1112\u1161\u11ab"}])
     assert library.get(["a"])[0].text == "한글"
     assert ids(library.search("한글", where="tag = '한'")) == ["a"]
-    assert ids(library.search("한글", where="tag = '\u1112\u1161\u11ab'", hybrid=Hybrid(meaning=0))) == ["a"]
+    assert ids(library.search("한글", where="tag = '\u1112\u1161\u11ab'", by="words")) == ["a"]
 
 
 WORDS = [f"w{i}" for i in range(12)]
@@ -309,7 +332,7 @@ def test_search_is_brute_force_and_k_is_a_prefix_of_k_plus_one(tmp_path_factory,
         library.search(query)
         library.remove(gone)
         left = {id: text for id, text in texts.items() if id not in gone}
-        hits = library.search(query, k=k)
+        hits = library.search(query, k=k, by="meaning")
         assert len(hits) == min(k, len(left))
         q = encoder.encode([query])[0]
         cosines = {
@@ -317,4 +340,5 @@ def test_search_is_brute_force_and_k_is_a_prefix_of_k_plus_one(tmp_path_factory,
         }
         np.testing.assert_allclose([hit.score for hit in hits], sorted(cosines.values(), reverse=True)[:k], atol=1e-5)
         assert all(abs(cosines[hit.id] - hit.score) < 1e-5 for hit in hits)
-        assert library.search(query, k=k + 1)[:k] == hits
+        assert library.search(query, k=k + 1, by="meaning")[:k] == hits
+        assert library.search(query, k=k + 1)[:k] == library.search(query, k=k)

@@ -29,7 +29,7 @@ def test_a_library_in_postgres_answers_as_one_in_a_file(url, opened, encoder):
         library.add(records)
         for options in ({}, {"where": "n >= 20"}, {"exact": True, "where": "n in (3, 4)"}):
             answers.append([(hit.id, round(hit.score, 5)) for hit in library.search("rain 4 in winter", k=4, **options)])
-        answers.append([hit.id for hit in library.search("rain 4 in winter", k=4, hybrid=True)])
+        answers.append([hit.id for hit in library.search("rain 4 in winter", k=4)])
     assert library.prepare() == "the store's own index"
     library.close()
     assert answers[:4] == answers[4:]
@@ -165,7 +165,7 @@ def test_while_the_server_ends_connections_everything_acknowledged_is_there(url,
             number += 1
             try:
                 if writer == 2:
-                    library.search("rain", k=3, hybrid=True)
+                    library.search("rain", k=3)
                 else:
                     assert library.add([{"id": f"{writer}-{number}", "text": f"rain {number}"}]).added == 1
                     acknowledged.append(f"{writer}-{number}")

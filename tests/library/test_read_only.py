@@ -34,7 +34,7 @@ except OSError:
     pass
 before = sorted(each.name for each in folder.iterdir())
 with Library.open(folder / "a.db", StubEncoder()) as library:
-    hits = [hit.id for hit in library.search("snow train", k=1, hybrid=True)]
+    hits = [hit.id for hit in library.search("snow train", k=1)]
     found = {"hits": hits, "check": library.check(), "documents": library.info().documents}
     try:
         library.add(["wind"], patience=0.1)
@@ -85,7 +85,7 @@ def test_the_command_searches_and_the_server_serves_a_read_only_volume(tmp_path)
     folder.mkdir()
     texts.write_text("It rains in summer\nThe train is late because of snow\n")
     subprocess.run([*command, "add", str(folder / "a.db"), str(texts)], check=True, capture_output=True, timeout=120)
-    done = on_read_only_mount(folder, *command, "search", str(folder / "a.db"), "winter weather", "--hybrid", "-k", "1", "--json")
+    done = on_read_only_mount(folder, *command, "search", str(folder / "a.db"), "winter weather", "-k", "1", "--json")
     assert [hit["text"] for hit in json.loads(done.stdout)] == ["The train is late because of snow"], done.stderr
     pytest.importorskip("starlette", reason="the extra serve is not installed")
     serve = ("serve", "--library", str(folder / "a.db"), "--data", str(folder / "data"), "--read-only", "--check")

@@ -148,5 +148,5 @@ def test_a_question_finds_its_answer_first_in_a_small_collection(name, tmp_path)
     texts, questions = COLLECTIONS[name]
     with Library.open(tmp_path / "small.db", model()) as library:
         library.add([{"id": str(number), "text": text} for number, text in enumerate(texts)])
-        firsts = {question: int(library.search(question, k=1, hybrid=True)[0].id) for question in questions}
+        firsts = {question: int(library.search(question, k=1)[0].id) for question in questions}
     assert firsts == questions

@@ -248,7 +248,7 @@ def test_searching_while_another_process_writes_finds_no_damage(path):
         end = time.monotonic() + 3
         while time.monotonic() < end:
             with opened(str(path)) as library:
-                library.search("document 3", k=3, hybrid=True)
+                library.search("document 3", k=3)
     finally:
         worker.kill()
         worker.communicate()

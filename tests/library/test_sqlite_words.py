@@ -8,7 +8,6 @@ import pytest
 
 from munjang.errors import DamagedFile
 from munjang.library import sqlite_write
-from munjang.library.ranking import Hybrid
 from munjang.library.sqlite_write import MOST_LEVELS, READABLE_LEVELS, word_levels
 
 
@@ -35,8 +34,8 @@ def test_the_levels_stay_few_however_often_it_is_compacted(opened, encoder, tmp_
         library.compact()
         seen.append(levels_of(tmp_path / "a.db"))
     assert 1 <= min(seen) <= max(seen) <= most + 4 < READABLE_LEVELS
-    assert [hit.id for hit in library.search("word50", k=1, hybrid=Hybrid(meaning=0))] == ["50"]
-    assert len(library.search("raining", k=70, hybrid=Hybrid(meaning=0))) == 60
+    assert [hit.id for hit in library.search("word50", k=1, by="words")] == ["50"]
+    assert len(library.search("raining", k=70, by="words")) == 60
     assert library.check() == []
 
 
@@ -52,7 +51,7 @@ def test_an_index_that_has_many_levels_already_gets_few(opened, encoder, tmp_pat
     library.compact()
     after = levels_of(tmp_path / "a.db")
     assert after <= (8 if before >= MOST_LEVELS else before + 4)  # a later SQLite has a bound of its own
-    assert len(library.search("raining", k=70, hybrid=Hybrid(meaning=0))) == 60
+    assert len(library.search("raining", k=70, by="words")) == 60
     assert library.check() == []
 
 
@@ -65,10 +64,10 @@ def test_an_index_past_being_read_is_made_anew_from_its_texts(opened, encoder, t
     connection.close()
     library = opened(encoder)
     with pytest.raises(DamagedFile, match="the file is damaged"):
-        library.search("word7", k=1, hybrid=Hybrid(meaning=0))
+        library.search("word7", k=1, by="words")
     assert library.check() != []
     library.compact()
-    assert [hit.id for hit in library.search("word7", k=1, hybrid=Hybrid(meaning=0))] == ["7"]
+    assert [hit.id for hit in library.search("word7", k=1, by="words")] == ["7"]
     assert library.check() == []
 
 

@@ -34,20 +34,20 @@ def ids(hits) -> list[str]:
 def test_a_word_is_found_in_whatever_form_it_is_asked_for(opened, encoder, question, expected):
     library = opened(encoder)
     library.add(PETS)
-    assert ids(library.search(question, k=1, hybrid=WORDS_ALONE)) == [expected]
+    assert ids(library.search(question, k=1, by="words")) == [expected]
 
 
 def test_grammar_does_not_decide_among_few_documents(opened, encoder):
     """Two documents know "my", one "barking"; before there were function words, "my" was as rare as any word here."""
     library = opened(encoder)
     library.add(PETS)
-    assert ids(library.search("why is my dog barking", k=2, hybrid=WORDS_ALONE)) == ["dog"]
+    assert ids(library.search("why is my dog barking", k=2, by="words")) == ["dog"]
 
 
 def test_an_explanation_names_words_as_they_stand_in_the_passage(opened, encoder):
     library = opened(encoder)
     library.add(PETS)
-    [hit] = library.search("Do dogs bark?", k=1, hybrid=WORDS_ALONE, explain=True)
+    [hit] = library.search("Do dogs bark?", k=1, by="words", explain=True)
     assert hit.explanation.words == ("dog", "barked")
 
 
@@ -58,11 +58,11 @@ def test_an_older_library_is_asked_as_it_was_made_and_gets_stems_when_reencoded(
     connection.close()
     library = opened(encoder)
     library.add(PETS)
-    assert ids(library.search("barked", k=1, hybrid=WORDS_ALONE)) == ["dog"]
-    assert library.search("barking", k=1, hybrid=WORDS_ALONE) == []
+    assert ids(library.search("barked", k=1, by="words")) == ["dog"]
+    assert library.search("barking", k=1, by="words") == []
     library.reencode(make_encoder("other", 16))
     assert library.info().analyser == "bigrams+stems"
-    assert ids(library.search("barking", k=1, hybrid=WORDS_ALONE)) == ["dog"]
+    assert ids(library.search("barking", k=1, by="words")) == ["dog"]
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ LONG_TEXTS: dict[str, Callable[[str], tuple[str, Any]]] = {
     "compare": lambda text: ("/api/similarity", {"a": [text, "rain"]}),
     "pairs": lambda text: ("/api/pairs", {"texts": [text, "rain"], "numbers": True, "max_overlap": 0.5}),
     "keywords": lambda text: ("/api/keywords", {"texts": [text]}),
-    "search": lambda text: (SEARCH, {"query": text, "hybrid": True, "explain": True, "rerank": True}),
+    "search": lambda text: (SEARCH, {"query": text, "explain": True, "rerank": True}),
     "add": lambda text: ("/api/libraries/news/add", {"records": [{"id": "long", "text": text, "metadata": {"note": text[:1_000]}}]}),
 }
 

@@ -52,10 +52,10 @@ def test_libraries_are_listed_without_their_paths(server: Running) -> None:
     "options",
     [
         {"query": "winter snow"},
-        {"query": "winter snow", "hybrid": True, "explain": True},
+        {"query": "winter snow", "explain": True},
         {"query": "비가", "k": 2, "where": "year >= 2021"},
         {"query": "the rain", "rerank": True},
-        {"query": "the rain", "hybrid": True, "rerank": True, "rerank_share": 0.2},
+        {"query": "the rain", "rerank": True, "rerank_share": 0.2},
         {"like": ["rain"], "unlike": ["cat"]},
         {"query": "the rain", "like": ["snow"], "exact": True, "min_score": 0.1},
     ],
@@ -260,7 +260,10 @@ def test_a_library_with_token_vectors_re_ranks_by_them(server: Running) -> None:
     for choice in ("late", True):
         again = server.post(search, {"query": "winter snow", "rerank": choice}).json["hits"]
         assert [hit["id"] for hit in again] == [hit["id"] for hit in found]
-    assert server.post(search, {"query": "winter snow", "rerank": False}).json["hits"][0]["scored_by"] == "meaning"
+    assert server.post(search, {"query": "winter snow", "rerank": False}).json["hits"][0]["scored_by"] == "meaning and words"
+    assert server.post(search, {"query": "winter snow", "rerank": False, "by": "meaning"}).json["hits"][0]["scored_by"] == "meaning"
+    old = server.post(search, {"query": "winter snow", "hybrid": False}).json
+    assert "deprecated" in old["warnings"][0]
     refused = server.post(f"{NEWS}/search", {"query": "winter snow", "rerank": "late"})
     assert refused.status in (400, 422)
     assert "token vectors" in refused.body.decode()

@@ -205,7 +205,7 @@ def test_the_official_client_over_http(model: SentenceEncoder, paths: list[str])
 
 def test_answers_are_those_of_the_library(model: SentenceEncoder, reranker: CrossEncoder, paths: list[str]) -> None:
     async def visit(client: Client) -> None:
-        for options in ({}, {"hybrid": True, "explain": True}, {"where": "year >= 2021"}, {"rerank": True}):
+        for options in ({}, {"explain": True}, {"where": "year >= 2021"}, {"rerank": True}):
             found = await ask(client, "search", query="rain in winter", k=3, **options)
             scorer = reranker if options.get("rerank") else None
             with Library.open(paths[0], model, create=False) as library:

@@ -49,7 +49,7 @@ def calls(server: Running, name: str) -> list[Answer]:
     found = [
         server.get("/api/libraries"),
         server.get(route),
-        server.post(f"{route}/search", {"query": "rain", "hybrid": True, "where": "year = 1"}),
+        server.post(f"{route}/search", {"query": "rain", "where": "year = 1"}),
         server.post(f"{route}/search", {"query": "rain", "like": ["unknown"]}),
         server.post(f"{route}/search", {"query": "rain", "where": "year ="}),
         server.post(f"{route}/add", {"records": [{"id": "b", "text": "snow"}]}),

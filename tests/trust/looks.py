@@ -117,9 +117,9 @@ def look_library(folder: Path) -> str:
     k = 2 * LIBRARY_DOCUMENTS
     with opened(str(folder / "a.db")) as library:
         answers = [
-            library.search("document 3 filler", k=k, where=where, hybrid=hybrid) for hybrid in (False, True) for where in (None, *FILTERS)
+            library.search("document 3 filler", k=k, where=where, by=by) for by in (None, "meaning", "words") for where in (None, *FILTERS)
         ]
-        answers += [library.search(k=k, like=["7"], unlike=["8"]), *library.search_many(["version 5", "words here"], k=k, hybrid=True)]
+        answers += [library.search(k=k, like=["7"], unlike=["8"]), *library.search_many(["version 5", "words here"], k=k)]
         documents = library.get(map(str, range(LIBRARY_DOCUMENTS)))
     return digest([[(hit.id, hit.text, hit.score, hit.metadata, hit.start, hit.stop) for hit in hits] for hits in answers], documents)
 

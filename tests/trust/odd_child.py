@@ -33,7 +33,7 @@ def main(folder: str, scratch: Path) -> None:
             "encode": lambda text=text: model.encode([text]),
             "window": lambda text=text: model.encode([text], long_text="window"),
             "add": lambda text=text, name=name: library.add([{"id": name, "text": text or "x", "note": text[:1_000]}]) and None,
-            "search": lambda text=text: library.search(text, k=3, hybrid=True) and None,
+            "search": lambda text=text: library.search(text, k=3) and None,
         }.items():
             try:
                 found = work()

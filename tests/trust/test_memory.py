@@ -52,6 +52,6 @@ def _one_round(model: SentenceEncoder, library: Library, server, chance: random.
     model.encode(texts, long_text=chance.choice(("truncate", "window")))
     library.add([{"id": str(chance.randrange(200)), "text": text} for text in texts])
     library.remove([str(chance.randrange(200))])
-    library.search(chance.choice(FULL), k=5, hybrid=chance.random() < 0.5)
+    library.search(chance.choice(FULL), k=5, by=chance.choice([None, "meaning"]))
     answer = server.post("/v1/embeddings", {"input": texts, "model": "any"})
     assert answer.status == 200

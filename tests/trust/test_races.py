@@ -83,7 +83,7 @@ def _search(library, *, writes: bool) -> Callable[[random.Random], bool]:
                 library.add([record(str(number), chance.randrange(1_000)) for number in range(8)])
             return True
         number = chance.randrange(5)
-        hits = library.search(f"document {number}", k=5, hybrid=writes)
+        hits = library.search(f"document {number}", k=5)
         if writes:
             return all(f"document {hit.id} version {hit.metadata['version']} " in hit.text for hit in hits)
         return [(hit.id, hit.score) for hit in hits] == expected[number]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from munjang.adapters.library_search import LibrarySearch, list_documents
 from munjang.adapters.loading import load_encoder, load_reranker, make_missing_error
 from munjang.errors import quote
 from munjang.library.library import Library
+from munjang.library.old_names import take_hybrid
 from munjang.library.store import Document as StoredDocument
 from munjang.library.where import AllOf, AnyOf, Compare, Condition, IsNull, Not, OneOf
 from munjang.types import DEFAULT_COMPUTE, Compute
@@ -74,24 +75,25 @@ class MunjangDocumentStore:
 
 @component
 class MunjangDocumentRetriever:
-    """Finds documents of a MunjangDocumentStore by meaning.
+    """Finds documents of a MunjangDocumentStore by meaning and words.
 
-    `hybrid` adds words, `reranker` names a cross-encoder that reads the best again. Each document has its score, and in its metadata the
-    passage that answers best and its place, to cite.
+    `by` restricts it to "meaning" or "words", `reranker` names a cross-encoder that reads the best again. Each document has its score, and
+    in its metadata the passage that answers best and its place, to cite.
     """
 
+    @take_hybrid
     def __init__(
         self,
         document_store: MunjangDocumentStore,
         filters: dict[str, Any] | None = None,
         top_k: int = 10,
         *,
-        hybrid: bool = False,
+        by: Literal["meaning", "words"] | None = None,
         reranker: str | None = None,
     ) -> None:
-        self.document_store, self.filters, self.top_k, self.hybrid, self.reranker = document_store, filters, top_k, hybrid, reranker
+        self.document_store, self.filters, self.top_k, self.by, self.reranker = document_store, filters, top_k, by, reranker
         scorer = None if reranker is None else load_reranker(reranker, compute=document_store.compute)
-        self._search = LibrarySearch(document_store.library, hybrid, scorer)
+        self._search = LibrarySearch(document_store.library, by, scorer)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what it takes to make the same component again."""
@@ -100,7 +102,7 @@ class MunjangDocumentRetriever:
             document_store=self.document_store.to_dict(),
             filters=self.filters,
             top_k=self.top_k,
-            hybrid=self.hybrid,
+            by=self.by,
             reranker=self.reranker,
         )
         return made

@@ -19,7 +19,8 @@ from munjang.adapters.library_search import LibrarySearch
 from munjang.adapters.loading import make_missing_error
 from munjang.errors import UsageError, quote
 from munjang.library.library import Library
-from munjang.library.ranking import Hybrid
+from munjang.library.old_names import take_hybrid
+from munjang.library.ranking import By
 from munjang.library.results import Hit
 from munjang.library.where import AllOf, AnyOf, Compare, Condition, Contains, IsNull, Like, Not, OneOf
 from munjang.text.validate_texts import validate_texts
@@ -82,11 +83,12 @@ class EmbeddingsEncoder:
 
 
 class MunjangVectorStore(VectorStore):  # type: ignore[misc]  # LangChain is not there where types are checked
-    """A library as a vector store: `hybrid` and `rerank` are how it is searched, unless a call says otherwise."""
+    """A library as a vector store: `by` and `rerank` are how it is searched, unless a call says otherwise."""
 
-    def __init__(self, library: Library, *, hybrid: bool | Hybrid = False, rerank: Scorer | None = None) -> None:
+    @take_hybrid
+    def __init__(self, library: Library, *, by: By = None, rerank: Scorer | None = None) -> None:
         self.library = library
-        self._search = LibrarySearch(library, hybrid, rerank)
+        self._search = LibrarySearch(library, by, rerank)
 
     @property
     def embeddings(self) -> Embeddings | None:
@@ -120,21 +122,22 @@ class MunjangVectorStore(VectorStore):  # type: ignore[misc]  # LangChain is not
         return [Document(id=each.id, page_content=each.text, metadata=each.metadata) for each in self.library.get(ids)]
 
     def similarity_search(self, query: str, k: int = 4, **options: Any) -> list[Document]:
-        """Return the k best documents; options are `filter`, `hybrid`, `rerank` and `min_score`."""
+        """Return the k best documents; options are `filter`, `by`, `rerank` and `min_score`."""
         return [document for document, _ in self.similarity_search_with_score(query, k, **options)]
 
+    @take_hybrid
     def similarity_search_with_score(
         self,
         query: str,
         k: int = 4,
         *,
         filter: Filter = None,
-        hybrid: bool | Hybrid | None = None,
+        by: By = None,
         rerank: Scorer | None = None,
         min_score: float | None = None,
     ) -> list[tuple[Document, float]]:
-        """Return the k best documents with their scores: cosines, or with hybrid or a re-ranker their scores; higher is better."""
-        hits = self._search.find_hits(query, k, where=make_condition(filter), hybrid=hybrid, rerank=rerank, min_score=min_score)
+        """Return the k best documents with their scores, from 0 to 1, or a re-ranker's; higher is better."""
+        hits = self._search.find_hits(query, k, where=make_condition(filter), by=by, rerank=rerank, min_score=min_score)
         return [(_document(hit), hit.score) for hit in hits]
 
     def max_marginal_relevance_search(
@@ -179,9 +182,14 @@ class MunjangLibraryRetriever(BaseRetriever):  # type: ignore[misc]
     k: int = Field(default=4, ge=1)
     filter: Any = None
     """As in MunjangVectorStore."""
-    hybrid: bool = False
+    by: Any = None
+    """Meaning alone ("meaning"), words alone ("words"), or a Hybrid with other weights; None is both."""
     rerank: Any = Field(default=None, exclude=True)
     """A loaded CrossEncoder."""
+
+    @take_hybrid
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
 
     def _get_relevant_documents(
         self,
@@ -191,7 +199,7 @@ class MunjangLibraryRetriever(BaseRetriever):  # type: ignore[misc]
         k: int | None = None,
         filter: Filter = None,
     ) -> list[Document]:
-        search = LibrarySearch(self.library, self.hybrid, self.rerank)
+        search = LibrarySearch(self.library, self.by, self.rerank)
         hits = search.find_hits(query, self.k if k is None else k, where=make_condition(self.filter if filter is None else filter))
         return [
             Document(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from munjang.library.library import Library
-from munjang.library.ranking import Hybrid
+from munjang.library.ranking import By
 from munjang.library.results import Hit
 from munjang.library.store import Document
 from munjang.library.where import Condition, matches
@@ -21,8 +21,8 @@ class LibrarySearch:
     """How a library is searched, unless a call says otherwise."""
 
     library: Library
-    hybrid: bool | Hybrid = False
-    """Whether words count beside meaning."""
+    by: By = None
+    """Meaning alone, words alone, or both with other weights; None is both."""
     rerank: Scorer | None = None
     """A cross-encoder that reads the best hits again."""
 
@@ -32,7 +32,7 @@ class LibrarySearch:
         k: int,
         *,
         where: str | Condition | None = None,
-        hybrid: bool | Hybrid | None = None,
+        by: By = None,
         rerank: Scorer | None = None,
         min_score: float | None = None,
     ) -> list[Hit]:
@@ -41,7 +41,7 @@ class LibrarySearch:
             query,
             k,
             where=where,
-            hybrid=self.hybrid if hybrid is None else hybrid,
+            by=self.by if by is None else by,
             rerank=rerank or self.rerank,
             min_score=min_score,
         )

@@ -14,6 +14,8 @@ from munjang.adapters.library_search import LibrarySearch, list_documents
 from munjang.adapters.loading import make_missing_error
 from munjang.errors import UsageError
 from munjang.library.library import Library
+from munjang.library.old_names import take_hybrid
+from munjang.library.ranking import By, Hybrid
 from munjang.library.results import Hit
 from munjang.library.where import AllOf, AnyOf, Compare, Condition, Contains, IsNull, Not, OneOf
 from munjang.types import Scorer
@@ -42,18 +44,27 @@ NODE_ID, DOCUMENT_ID = "_node_id", "ref_doc_id"
 _SIGNS: dict[Any, Any] = {FilterOperator.GT: ">", FilterOperator.GTE: ">=", FilterOperator.LT: "<", FilterOperator.LTE: "<="}
 
 
+_MODES: dict[Any, By] = {
+    VectorStoreQueryMode.DEFAULT: None,
+    VectorStoreQueryMode.HYBRID: Hybrid(),
+    VectorStoreQueryMode.SEMANTIC_HYBRID: Hybrid(),
+    VectorStoreQueryMode.TEXT_SEARCH: "words",
+}
+
+
 class MunjangLlamaIndexStore(BasePydanticVectorStore):  # type: ignore[misc]  # LlamaIndex is not there where types are checked
     """A library as a vector store: `MunjangLlamaIndexStore(library=…)`; `rerank` is a cross-encoder that reads the best hits again."""
 
     stores_text: bool = True
     is_embedding_query: bool = False
-    hybrid: bool = False
+    by: Any = None
 
     _search: LibrarySearch = PrivateAttr()
 
-    def __init__(self, library: Library, *, hybrid: bool = False, rerank: Scorer | None = None) -> None:
-        super().__init__(hybrid=hybrid)
-        self._search = LibrarySearch(library, hybrid, rerank)
+    @take_hybrid
+    def __init__(self, library: Library, *, by: By = None, rerank: Scorer | None = None) -> None:
+        super().__init__(by=by)
+        self._search = LibrarySearch(library, by, rerank)
 
     @classmethod
     def class_name(cls) -> str:
@@ -102,11 +113,11 @@ class MunjangLlamaIndexStore(BasePydanticVectorStore):  # type: ignore[misc]  # 
         self.client.remove([each.id for each in list_documents(self.client, None)])
 
     def query(self, query: VectorStoreQuery, **_more: Any) -> VectorStoreQueryResult:
-        """Answer a query by its text: by meaning, or in the mode `hybrid` by words too."""
+        """Answer a query by its text; the mode `text_search` looks at words alone."""
         if query.query_str is None:
             raise UsageError("the query has no text (query_str), expected one\n  the library encodes queries itself")
-        if query.mode not in (VectorStoreQueryMode.DEFAULT, VectorStoreQueryMode.HYBRID, VectorStoreQueryMode.SEMANTIC_HYBRID):
-            raise UsageError(f"the query's mode is {query.mode.value}, expected default, hybrid or semantic_hybrid")
+        if query.mode not in _MODES:
+            raise UsageError(f"the query's mode is {query.mode.value}, expected {', '.join(each.value for each in _MODES)}")
         condition = _join(
             [
                 make_condition(query.filters),
@@ -114,8 +125,7 @@ class MunjangLlamaIndexStore(BasePydanticVectorStore):  # type: ignore[misc]  # 
                 OneOf(DOCUMENT_ID, tuple(query.doc_ids)) if query.doc_ids else None,
             ]
         )
-        hybrid = None if query.mode == VectorStoreQueryMode.DEFAULT else True
-        hits = self._search.find_hits(query.query_str, query.similarity_top_k, where=condition, hybrid=hybrid)
+        hits = self._search.find_hits(query.query_str, query.similarity_top_k, where=condition, by=_MODES[query.mode])
         return VectorStoreQueryResult(
             nodes=[make_node(hit.id, hit.text, hit.metadata) for hit in hits],
             similarities=[hit.score for hit in hits],
@@ -130,17 +140,18 @@ class MunjangLlamaIndexStore(BasePydanticVectorStore):  # type: ignore[misc]  # 
 class MunjangLlamaIndexRetriever(BaseRetriever):  # type: ignore[misc]
     """Retrieves passages of a library's documents, with the document's id and the passage's place in the metadata, to cite."""
 
+    @take_hybrid
     def __init__(
         self,
         library: Library,
         *,
         k: int = 4,
         filters: MetadataFilters | str | None = None,
-        hybrid: bool = False,
+        by: By = None,
         rerank: Scorer | None = None,
         **more: Any,
     ) -> None:
-        self._search, self._k, self._filters = LibrarySearch(library, hybrid, rerank), k, filters
+        self._search, self._k, self._filters = LibrarySearch(library, by, rerank), k, filters
         super().__init__(**more)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

@@ -27,11 +27,12 @@ GROUPS = {
         CommandEntry("remove", "munjang.cli.remove", "Remove documents from a library by id."),
         CommandEntry("reencode", "munjang.cli.reencode", "Re-encode every document of a library."),
         CommandEntry("index", "munjang.cli.index", "Build what searches of a library use."),
+        CommandEntry("tune", "munjang.cli.tune", "Choose how much words and token vectors weigh in a library's searches."),
         CommandEntry("copy", "munjang.cli.copy", "Copy documents and vectors from one library to another."),
         CommandEntry("lint", "munjang.cli.lint", "Find problems in a data file, or leaks between two."),
     ),
     "Search": (
-        CommandEntry("search", "munjang.cli.search", "Search a library by meaning, by words, or both."),
+        CommandEntry("search", "munjang.cli.search", "Search a library by meaning and words."),
         CommandEntry("rerank", "munjang.cli.rerank", "Rank texts by how well they answer a query."),
         CommandEntry("similar", "munjang.cli.similar", "Score how similar two sentences, or two files of them, are."),
     ),

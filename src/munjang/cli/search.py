@@ -11,7 +11,7 @@ import typer
 from munjang.cli.library_files import LibraryArgument, open_with_model
 from munjang.cli.options import Chosen, JsonOption, ModelChoice, OutputOption, Takes, examples, new_app
 from munjang.cli.row_files import check_rows_output, write_rows
-from munjang.cli.show import emit, note, print_facts, print_table
+from munjang.cli.show import emit, note, one_line, print_facts, print_table
 from munjang.errors import InputError, MunjangError, UsageError
 from munjang.library.library import Library
 
@@ -28,7 +28,8 @@ app = new_app()
 @app.command(
     epilog=examples(
         'munjang search news.db "winter weather" -k 5',
-        'munjang search news.db "겨울 날씨" --hybrid --where "year >= 2020"',
+        'munjang search news.db "겨울 날씨" --where "year >= 2020"',
+        'munjang search news.db "ISO 9001" --by words',
         "munjang search news.db --like a --unlike b --json",
         'munjang search papers.db "heat transfer" --rerank --explain',
         "munjang search news.db - -k 3 -o answers.csv < questions.txt",
@@ -51,12 +52,14 @@ def search(
         ),
     ] = None,
     reranker: Annotated[str | None, typer.Option(help="A cross-encoder's name or folder, which re-ranks instead.")] = None,
+    hybrid: Annotated[bool, typer.Option("--hybrid", hidden=True)] = False,
     output: OutputOption = None,
     chosen_model: ModelChoice,
     as_json: JsonOption = False,
 ) -> None:
-    """Search a library by meaning, by words, or both.
+    """Search a library by meaning and words, and by token vectors where it has them; --by looks at meaning or words alone.
 
+    A score goes from 0 (nothing in common) to 1 (the most that is possible); --explain shows its parts.
     A long document is found by its best passage, which is shown with its position.
     -o writes one row per hit as .csv, .tsv or .jsonl.
     """
@@ -64,8 +67,12 @@ def search(
     asked: list[str | None] = [*_read_queries(queries)] if queries else [None]
     if asked == [None] and not options["like"]:
         raise UsageError("no query was given, expected a QUERY, or --like with a document's id")
-    if asked == [None] and options["hybrid"]:
-        raise UsageError("--hybrid needs the words of a query, and --like alone has none\n  give a QUERY too, or leave --hybrid out")
+    if hybrid:
+        note("--hybrid is the default now, and will be removed in 0.3\n  leave it out; --by meaning looks at meaning alone")
+    if hybrid and options["by"] is not None:
+        raise UsageError("--hybrid and --by contradict each other\n  leave one of them out")
+    if options["by"] == "words" and (options["like"] or options["unlike"]):
+        raise UsageError("--like and --unlike change what a query means, which --by words does not look at\n  leave --by out")
     if options["budget_seconds"] is not None and not (rerank or reranker):
         raise UsageError("--budget limits re-ranking, but nothing is re-ranked\n  add --rerank, or leave --budget out")
     if options["rerank_share"] is not None and rerank is False:
@@ -163,6 +170,18 @@ def _show(title: str | None, hits: Sequence[Hit], rows: Sequence[dict[str, Any]]
     for hit, row in zip(hits, rows, strict=True):
         if hit.explanation is not None:
             print(f"{hit.id}: {_explain(row['explanation'])}")
+            if hit.explanation.matches:
+                print(f"  {one_line(mark_matches(hit))}")
+
+
+def mark_matches(hit: Hit) -> str:
+    """Return the passage with «» around each word that a word of the query met."""
+    marked, at = "", hit.start
+    for start, stop in sorted({(each.start, each.stop) for each in hit.explanation.matches} if hit.explanation else ()):
+        if start >= at:
+            marked += f"{hit.text[at:start]}«{hit.text[start:stop]}»"
+            at = stop
+    return marked + hit.text[at : hit.stop]
 
 
 def _place(hit: Hit) -> str:
@@ -172,13 +191,12 @@ def _place(hit: Hit) -> str:
 
 
 def _explain(facts: dict[str, Any]) -> str:
-    from munjang.cli.show import one_line
-
     parts = []
     if facts["cosine"] is not None:
         parts.append(f"meaning {facts['cosine']:.3f} (rank {facts['meaning_rank']})")
     if facts["bm25"] is not None:
-        parts.append(f"words {facts['bm25']:.2f} (rank {facts['words_rank']})")
+        share = "" if facts["words_share"] is None else f", {facts['words_share']:.3f} of the highest"
+        parts.append(f"words {facts['bm25']:.2f} (rank {facts['words_rank']}{share})")
     if facts["words"]:
         parts.append("shared: " + " ".join(facts["words"]))
     if facts["late"] is not None:

@@ -76,6 +76,8 @@ def _list_hashed_files(folder: ModelFolder) -> list[Path]:
 
 
 SETTINGS_FILE = "config_sentence_transformers.json"
+MULTI_VECTOR_TYPES = ("MultiVectorEncoder", "ColBERT")
+"""`model_type` of models with a vector for every token, in sentence-transformers 6 and in PyLate."""
 
 
 class AssumptionWarning(UserWarning):
@@ -169,6 +171,10 @@ def _read_modules(path: Path) -> ModelFolder:
     if not isinstance(listed, list) or not listed or not all(isinstance(entry, dict) for entry in listed):
         raise FolderError(f"{path / MODULES_FILE}: expected a list of modules")
     settings = _read_settings(path)
+    if settings.get("model_type") in MULTI_VECTOR_TYPES:
+        raise FolderError(
+            f"{path}: holds a multi-vector model, with a vector for every token and none for a text\n  load it with MultiVectorEncoder.load"
+        )
     modules = [module for entry in listed for module in read_module(path, entry)]
     routes, default_route = _read_routes(path / MODULES_FILE, modules)
     routes = {name: _drop_idle_mix(chain) for name, chain in routes.items()}

@@ -26,8 +26,10 @@ from munjang.types import Floats
 Feed = dict[str, np.ndarray[Any, Any]]
 
 
-def pack(ids: Sequence[Sequence[int]], *, first_position: int, hidden_prefix: int = 0) -> Feed:
+def pack(ids: Sequence[Sequence[int]], *, first_position: int, hidden_prefix: int = 0, seen: Sequence[int] | None = None) -> Feed:
     """Return the engine's inputs for these texts; the first `hidden_prefix` places of each text do not count in pooling.
+
+    `seen` is how many tokens of each text are attended to, where that is not all: the others see these, and nobody sees them.
 
     >>> feed = pack([[5, 6, 7], [8]], first_position=0)
     >>> feed["ids"].tolist(), feed["slots"].tolist(), bool(feed["padded"])
@@ -36,7 +38,7 @@ def pack(ids: Sequence[Sequence[int]], *, first_position: int, hidden_prefix: in
     lengths_B = np.fromiter((len(one) for one in ids), np.int64, len(ids))
     total, longest = int(lengths_B.sum()), int(lengths_B.max())
     ids_T = np.fromiter(chain.from_iterable(ids), np.int64, total)
-    if int(lengths_B.min()) == longest:
+    if int(lengths_B.min()) == longest and seen is None:
         return _pack_equal(ids_T, len(ids), longest, first_position, hidden_prefix)
     starts_B = np.cumsum(lengths_B) - lengths_B
     places_S = np.arange(longest)
@@ -48,7 +50,7 @@ def pack(ids: Sequence[Sequence[int]], *, first_position: int, hidden_prefix: in
         "positions": grid_positions_BS[mask_BS] + first_position,
         "slots": slots_BS,
         "rows": np.flatnonzero(mask_BS),
-        "mask": mask_BS.astype(np.int32),
+        "mask": (mask_BS if seen is None else mask_BS & (places_S < np.asarray(seen)[:, None])).astype(np.int32),
         "pool_mask": _make_pool_mask(mask_BS, hidden_prefix),
         "padded": np.array(True),
     }

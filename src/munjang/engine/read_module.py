@@ -44,12 +44,16 @@ def is_size(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
-def read_module(root: Path, entry: dict[str, Any]) -> list[Module]:
-    """Return the module that one entry of `modules.json` names; a list, empty for one that does nothing outside training."""
-    return _read_typed(root / MODULES_FILE, str(entry.get("type", "")), resolve_inside(root, str(entry.get("path", ""))))
+def read_module(root: Path, entry: dict[str, Any], *, over_tokens: bool = False) -> list[Module]:
+    """Return the module that one entry of `modules.json` names; a list, empty for one that does nothing outside training.
+
+    `over_tokens` is for models with a vector for every token, whose later modules read these.
+    """
+    folder = resolve_inside(root, str(entry.get("path", "")))
+    return _read_typed(root / MODULES_FILE, str(entry.get("type", "")), folder, over_tokens=over_tokens)
 
 
-def _read_typed(file: Path, named: str, folder: Path) -> list[Module]:
+def _read_typed(file: Path, named: str, folder: Path, *, over_tokens: bool = False) -> list[Module]:
     """Return the module of a dotted type in `folder`; `file` names the type."""
     kind = named.rsplit(".", 1)[-1]
     if named == JINA_TRANSFORMER and is_first_jina(read_object(folder / "config.json")):
@@ -61,6 +65,8 @@ def _read_typed(file: Path, named: str, folder: Path) -> list[Module]:
     reader = _READERS.get(kind)
     if reader is None:
         raise FolderError(f"{file}: module {quote(kind)} is not supported; known are {', '.join(sorted(_READERS))}")
+    if kind in ("Dense", "Normalize"):
+        _refuse_other_input(folder / "config.json", "token_embeddings" if over_tokens else "sentence_embedding")
     return [reader(folder)]
 
 
@@ -97,7 +103,6 @@ def _read_pooling(folder: Path) -> PoolingModule:
 
 def _read_dense(folder: Path) -> DenseModule:
     config = read_object(folder / "config.json")
-    _refuse_other_input(folder / "config.json", config)
     sizes = config.get("in_features"), config.get("out_features")
     if not all(is_size(size) for size in sizes):
         raise FolderError(f"{folder / 'config.json'}: in_features and out_features must be positive whole numbers, found {sizes}")
@@ -156,16 +161,16 @@ def _read_static(folder: Path) -> StaticModule:
     return StaticModule(folder=folder, normalize=bool(config.get("normalize", False)))
 
 
-def _read_normalize(folder: Path) -> NormalizeModule:
-    if (folder / "config.json").is_file():  # the legacy dialect has no file, often not even the folder
-        _refuse_other_input(folder / "config.json", read_object(folder / "config.json"))
+def _read_normalize(_folder: Path) -> NormalizeModule:
     return NormalizeModule()
 
 
-def _refuse_other_input(path: Path, config: dict[str, Any]) -> None:
+def _refuse_other_input(path: Path, expected: str) -> None:
+    config = read_object(path) if path.is_file() else {}  # the legacy dialect has no file, often not even the folder
     for key in ("module_input_name", "module_output_name"):
-        if config.get(key) not in (None, "sentence_embedding"):
-            raise FolderError(f"{path}: {key} is {quote(str(config[key]))}, expected 'sentence_embedding'; this is no sentence encoder")
+        if config.get(key) not in (None, expected):
+            reason = "; this is no sentence encoder" if expected == "sentence_embedding" else ""
+            raise FolderError(f"{path}: {key} is {quote(str(config[key]))}, expected {quote(expected)}{reason}")
 
 
 REWRITTEN_CODE: dict[str, frozenset[str]] = {

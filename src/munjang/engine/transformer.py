@@ -73,6 +73,11 @@ class TransformerEngine:
         feeds = (self._token_feed(ids, hidden_prefix) for ids in batches)
         return ((arrays[0], arrays[1]) for arrays in self._session_with_tokens().run_many(feeds, ["vectors", "tokens"]))
 
+    def expanded_tokens(self, ids: Sequence[Sequence[int]], seen: Sequence[int]) -> Vectors:
+        """Return one row per token, text behind text, where only the first `seen` tokens of each text are attended to."""
+        feed = pack(ids, first_position=self.first_position, seen=seen)
+        return self._session_with_tokens().run(feed, ["tokens"])[0]
+
     def layer_outputs(self, ids: Sequence[int]) -> list[Vectors]:
         """Return the embedding's and every layer's output for one text, each (tokens, width)."""
         if self._layer_session is None:

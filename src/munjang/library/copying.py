@@ -15,7 +15,7 @@ from munjang.library.indexing import Progress
 from munjang.library.open_store import ADDRESSES, open_store
 from munjang.library.sqlite_files import open_connection, translated
 from munjang.library.sqlite_store import SqliteStore
-from munjang.library.store import Entry, Store, StoredCodebook
+from munjang.library.store import Entry, NewWeights, Store, StoredCodebook
 
 BATCH = 512
 """Documents that are read and committed at once."""
@@ -62,6 +62,9 @@ def copy_documents(source: Store, target: Store, *, progress: Progress | None = 
         )
     book = _choose_codebook(source, target)
     copied = 0
+    if mine.weights is not None and theirs.weights is None and not target.count()[0]:
+        with target.writer(f"copy from {source.name}", patience=patience):
+            target.put([NewWeights(mine.weights)])
     for block in source.entries(block=BATCH, tokens=book is not None):
         with target.writer(f"copy from {source.name}", patience=patience):
             if target.settings() != mine:

@@ -33,17 +33,19 @@ from munjang.library.indexing import (
 )
 from munjang.library.late import check_format, encode_questions, find_codebook, make_codebook
 from munjang.library.matrix import unit
+from munjang.library.old_names import take_hybrid
 from munjang.library.open_store import check_model, choose_views, model_name, open_store, settings_for
-from munjang.library.ranking import Hybrid, Query
+from munjang.library.ranking import By, Hybrid, Query
 from munjang.library.records import Records, documents, storable
 from munjang.library.results import Hit, Info, info_of
 from munjang.library.search import KnownKeys, Readers, Request, UnknownKeyWarning, find, finish
-from munjang.library.store import Document, Entry, Store
+from munjang.library.store import Document, Entry, NewWeights, Store
 from munjang.library.turns import Value, check_patience, read_again, write_in_turn
 from munjang.library.vector_search import VectorSearch
+from munjang.library.weights import SearchWeights, read_weights
 from munjang.library.where import Condition, parse_where
 from munjang.library.words import question_words, restore_spaces, with_dictionary, with_stems
-from munjang.options import Option, check_options
+from munjang.options import Option, check_options, declared_options
 from munjang.other_names import SEARCH, explain_other_names
 from munjang.text.dictionary import Dictionary
 from munjang.text.korean import Analyser
@@ -77,7 +79,7 @@ class Library:
         self.query_encoder = query_encoder or encoder
         self._tuning = tuning
         self.patience = check_patience(patience)
-        self._meaning = VectorSearch(store, folder, tuning)
+        self.vector_search = VectorSearch(store, folder, tuning)
         self._keys = KnownKeys(store)
 
     def __repr__(self) -> str:
@@ -179,6 +181,7 @@ class Library:
         check_model(self.store, encoder)
         self.encoder, self.query_encoder = encoder, query_encoder
 
+    @take_hybrid
     @explain_other_names(SEARCH)
     def search(
         self,
@@ -189,7 +192,7 @@ class Library:
             str | Condition | None, Option("Only documents that match a filter on metadata, id and text: year >= 2020 and kind = 'a'")
         ] = None,
         strict: Annotated[bool, Option("Refuse a filter with a metadata key that no document has.")] = False,
-        hybrid: Annotated[bool | Hybrid, Option("Search for words as well as for meaning.")] = False,
+        by: Annotated[By, Option("Search by meaning alone, or by words alone. Default: by both.")] = None,
         rerank: Scorer | Literal["late"] | bool | None = None,
         rerank_share: Annotated[
             float | None,
@@ -212,9 +215,10 @@ class Library:
     ) -> list[Hit]:
         """Return the k best documents, best first.
 
-        `where` filters by metadata (`"year >= 2020 and category = '소설'"`). `hybrid` adds words to meaning. A library with token vectors
-        re-ranks the best 50 by them; `rerank=False` leaves that out, and "late" insists on it. `rerank` may be a cross-encoder that does it
-        instead, for at most `budget_seconds`. `rerank_share` is the re-ranker's weight, and the rest of the weight goes to the first-stage
+        Words and meaning both count; `by` restricts the search to one of them, or is a `Hybrid` with other weights. A library with token
+        vectors re-ranks the best 50 by them, unless `by` is "words"; `rerank=False` leaves that out, and "late" insists on it. `rerank` may
+        be a cross-encoder that does it instead, for at most `budget_seconds`. `where` filters by metadata (`"year >= 2020 and category =
+        '소설'"`). `rerank_share` is the re-ranker's weight, and the rest of the weight goes to the first-stage
         score (default: the re-ranker's own). `exact` chooses between exact and approximate search; None takes
         approximate where lists exist. `like` and `unlike` are ids of documents to be similar to and to avoid, with or without a query; they
         are not among the hits. `min_score` is a bound on the score that is shown. A key of `where` that no document has is an
@@ -223,6 +227,8 @@ class Library:
         if query is None and (not like or rerank not in (None, False)):
             raise UsageError("there is no query, expected one, or documents to look near (like), which a re-ranker cannot read")
         like, unlike = validate_ids(like, name="like"), validate_ids(unlike, name="unlike")
+        if by == "words" and (like or unlike):
+            raise UsageError('like and unlike change what the query means, which by="words" does not look at\n  leave by out')
         request = self._request(locals(), rerank)
         self.store.verify()
         self._check_keys(request.where, strict, notes)
@@ -237,6 +243,7 @@ class Library:
             asked = replace(asked, vector_D=read_again(lambda: liked_vector(self.store, near_D, like, unlike)))
         return self._find([asked], [text], request)[0]
 
+    @take_hybrid
     @explain_other_names(SEARCH)
     def search_many(
         self,
@@ -245,7 +252,7 @@ class Library:
         *,
         where: str | Condition | None = None,
         strict: bool = False,
-        hybrid: bool | Hybrid = False,
+        by: By = None,
         rerank: Scorer | Literal["late"] | bool | None = None,
         rerank_share: float | None = None,
         budget_seconds: float | None = None,
@@ -267,7 +274,7 @@ class Library:
     def prepare(self) -> str:
         """Build the search index now instead of at the first search; return how searches will be answered."""
         self.store.verify(whole=True)
-        return self._meaning.prepare()
+        return self.vector_search.prepare()
 
     def info(self) -> Info:
         """Return the library's settings and content."""
@@ -351,6 +358,11 @@ class Library:
                 progress(written)
         return total
 
+    def write_weights(self, weights: SearchWeights | None, *, patience: float | None = None) -> None:
+        """Store the weights of this library's searches; None goes back to the built-in ones."""
+        change = NewWeights(None if weights is None else weights.to_text())
+        self._in_turn("tune", lambda: self.store.put([change]), wrote=lambda _: True, patience=patience)
+
     def discard_new(self) -> bool:
         """Close a library; remove it if opening it here made it, nothing was written since and nobody else has it open. Say whether it was.
 
@@ -361,7 +373,7 @@ class Library:
 
     def close(self) -> None:
         """Close all files; a second call does nothing."""
-        self._meaning.forget()
+        self.vector_search.forget()
         self.store.close()
 
     def __enter__(self) -> Library:
@@ -413,19 +425,24 @@ class Library:
             with self.store.snapshot():
                 if self.encoder is not None:
                     check_model(self.store, self.encoder)
-                return find(self.store, self._meaning, queries, request, readers=Readers(self.query_encoder, self.encoder))
+                return find(self.store, self.vector_search, queries, request, readers=Readers(self.query_encoder, self.encoder))
 
         return finish(read_again(find_in_one_commit), texts, request)
 
+    def prepare_queries(self, texts: Sequence[str]) -> list[Query]:
+        """Return what a search compares of questions: their vectors, words and, where the library has them, tokens."""
+        return self._queries(texts, self._request({**_DEFAULTS, "query": ""}, None))
+
     def _queries(self, texts: Sequence[str], request: Request) -> list[Query]:
-        reader = self._needed(self.query_encoder)
         way = read_again(self.store.settings).analyser
         texts = [restore_spaces(text, way) for text in texts]
         tokens: Sequence[Vectors | None] = [None] * len(texts)
         if request.late:
-            vectors, tokens = encode_questions(reader, texts)
+            vectors, tokens = encode_questions(self._needed(self.query_encoder), texts)
+        elif request.needs_vectors:
+            vectors = self._needed(self.query_encoder).encode(texts)
         else:
-            vectors = reader.encode(texts)
+            vectors = np.zeros((len(texts), 1), np.float32)
         vectors_ND = unit(np.asarray(vectors, dtype=np.float32))
         words: list[tuple[str, ...]] = [()] * len(texts)
         if request.hybrid is not None or request.explain:
@@ -434,10 +451,11 @@ class Library:
 
     def _request(self, values: Mapping[str, Any], rerank: Scorer | Literal["late"] | bool | None) -> Request:
         """Return what the options ask for; by default a library with token vectors re-ranks by them."""
+        weights = read_weights(read_again(self.store.settings).weights, name=self.store.name)
         if rerank is not None and not isinstance(rerank, bool) and rerank != "late":
-            return _request(values, rerank=rerank)
-        request = _request(values, rerank=None)
-        if rerank is False or values.get("query", "") is None:
+            return _request(values, rerank=rerank, weights=weights)
+        request = _request(values, rerank=None, weights=weights)
+        if rerank is False or values.get("query", "") is None or (rerank is None and values["by"] == "words"):
             return request
         late = read_again(lambda: find_codebook(self.store)) is not None and isinstance(self.query_encoder, TokenEncoder)
         if rerank and not late:
@@ -448,18 +466,19 @@ class Library:
         return replace(request, late=late)
 
 
-def _request(values: Mapping[str, Any], *, rerank: Scorer | None) -> Request:
+def _request(values: Mapping[str, Any], *, rerank: Scorer | None, weights: SearchWeights) -> Request:
     """Return what the options of `Library.search` ask for; `values` may hold more."""
     check_options(Library.search, values)
     if rerank is not None:
         check_scorer(rerank, "rerank")
-    where, hybrid = values["where"], values["hybrid"]
+    where, by = values["where"], values["by"]
     if not isinstance(where, str | Condition | None):
         raise UsageError(f"where is a {type(where).__name__}, expected a filter such as \"year >= 2020 and category = '소설'\"")
     return Request(
         k=values["k"],
         where=parse_where(where) if isinstance(where, str) else where,
-        hybrid=hybrid if isinstance(hybrid, Hybrid) else Hybrid() if hybrid else None,
+        hybrid=None if by == "meaning" else Hybrid(meaning=0) if by == "words" else by or Hybrid(words=weights.words),
+        weights=weights,
         exact=values["exact"],
         without=frozenset((*values["like"], *values["unlike"])),
         min_score=values["min_score"],
@@ -468,6 +487,9 @@ def _request(values: Mapping[str, Any], *, rerank: Scorer | None) -> Request:
         budget_seconds=values["budget_seconds"],
         explain=values["explain"],
     )
+
+
+_DEFAULTS: dict[str, Any] = {name: declared.default for name, declared in declared_options(Library.search).items()}
 
 
 def _question(text: str) -> str:

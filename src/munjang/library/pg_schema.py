@@ -26,7 +26,7 @@ LARGEST_INDEXED = 2_000
 COLUMNS = "model, fingerprint, dimension, analyser, passage_characters, passage_overlap, compute, pooling"
 _NAMES = COLUMNS.split(", ")
 _MARKS = ", ".join(["%s"] * len(_NAMES))
-_LATER_COLUMNS = ("compute", "pooling")
+_LATER_COLUMNS = ("compute", "pooling", "weights")
 """Columns that Munjang 0.1 did not write; they are added when the settings are replaced."""
 _TABLES = (
     "CREATE TABLE settings (one integer PRIMARY KEY CHECK (one = 1), uuid text NOT NULL, generation bigint NOT NULL,"
@@ -70,12 +70,13 @@ def exists(connection: psycopg.Connection[Any], schema: str) -> bool:
 def read_settings(connection: psycopg.Connection[Any]) -> Settings:
     """Return what all vectors have in common."""
     found = run(connection, "SELECT to_jsonb(settings) FROM settings").fetchone()[0]
-    return Settings(*(found.get(name) for name in _NAMES))
+    return Settings(*(found.get(name) for name in (*_NAMES, "weights")))
 
 
 def write_settings(connection: psycopg.Connection[Any], settings: Settings) -> None:
     """Replace the settings, inside the caller's transaction."""
     run(connection, f"UPDATE settings SET ({COLUMNS}) = ({_MARKS})", _values(settings))  # noqa: S608
+    run(connection, "UPDATE settings SET weights = %s", (settings.weights,))
 
 
 def add_later_columns(connection: psycopg.Connection[Any]) -> None:

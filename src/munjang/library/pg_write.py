@@ -18,6 +18,7 @@ from munjang.library.store import (
     Entry,
     NewMetadata,
     NewTokenCodes,
+    NewWeights,
     StoredCodebook,
     document_checksum,
     metadata_json,
@@ -60,6 +61,9 @@ class Writing:
             if isinstance(change, NewTokenCodes):
                 self._flush()
                 put_codes(self.connection, [(change.row, change.codes)], self.codebook)
+                continue
+            if isinstance(change, NewWeights):
+                run(self.connection, "UPDATE settings SET weights = %s", (change.weights,))
                 continue
             _check(change, self.dimension)
             self._waiting.pop(change.document.id, None)

@@ -19,7 +19,7 @@ from munjang.library import pg_read, pg_tokens, pg_write
 from munjang.library.pg_connections import Address, PostgresConnections, roll_back, run, translate_errors
 from munjang.library.pg_schema import add_later_columns, create, exists, make_index, read_settings, write_settings
 from munjang.library.sql_store import SqlStore
-from munjang.library.store import ADVICE, Change, CommitUnknown, Scored, Settings, StoredCodebook
+from munjang.library.store import ADVICE, Change, CommitUnknown, NewWeights, Scored, Settings, StoredCodebook
 from munjang.library.where import Condition
 from munjang.types import Vectors
 
@@ -99,7 +99,7 @@ class PgvectorStore(SqlStore["psycopg.Connection[Any]"]):
 
     def put(self, changes: Iterable[Change], /, *, settings: Settings | None = None, codebook: StoredCodebook | None = None) -> None:
         """Write all changes in one durable transaction."""
-        if settings is not None:
+        if settings is not None or (isinstance(changes, list) and any(isinstance(change, NewWeights) for change in changes)):
             with translate_errors(self._connections.address):
                 add_later_columns(self._held())
         with self._committed() as connection:

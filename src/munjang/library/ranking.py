@@ -4,9 +4,10 @@ Two rankings are fused by ranks, or by scores. By ranks (reciprocal rank fusion,
 the sum of weight / (constant + rank) over the rankings that hold it. Only ranks count, so a ranking that tells things apart badly has as
 much to say as one that does it well.
 
-By scores (a convex sum, Bruch, Gai and Ingber, 2023, with theoretical minima and maxima): each ranking's scores are scaled so that the
-lowest score that is possible is 0 and the highest that is possible is 1, and then added with weights. So one common word that a long
-question shares with a passage counts for little, even if no passage shares more, and fused scores of different queries can be compared.
+By scores (a convex sum, Bruch, Gai and Ingber, 2023, with theoretical minima and maxima): each ranking's scores are divided by the
+highest that is possible, and averaged with weights. So 1 is the most that a passage can have and 0 is nothing in common, as for a cosine
+alone; one common word that a long question shares with a passage counts for little, even if no passage shares more; and scores of
+different queries can be compared.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -52,6 +53,8 @@ class Ranked:
     meaning_rank: int | None = None
     bm25: float | None = None
     words_rank: int | None = None
+    words_share: float | None = None
+    """BM25 as a share of the highest that is possible."""
 
 
 def rank_rows(
@@ -94,22 +97,29 @@ def highest_bm25(passages: int, frequencies: Sequence[int]) -> float:
     return BM25_MOST * sum(weights)
 
 
+def _share(score: float, highest: float) -> float | None:
+    return min(score / highest, 1.0) if highest else None
+
+
 def _fused(dense: list[Scored], lexical: list[Scored], highest: float, hybrid: Hybrid) -> list[Ranked]:
     cosines = {each.row: (each.score, rank) for rank, each in enumerate(dense, start=1)}
-    bm25s = {each.row: (each.score, rank) for rank, each in enumerate(lexical, start=1)}
+    bm25s = {each.row: (each.score, rank, _share(each.score, highest)) for rank, each in enumerate(lexical, start=1)}
     weights = [hybrid.meaning, hybrid.words]
     if hybrid.by == "ranks":
         fused = fuse_ranks([[each.row for each in dense], [each.row for each in lexical]], weights, constant=hybrid.constant)
     else:
         scores = [{each.row: each.score for each in found} for found in (dense, lexical)]
         fused = fuse_scores(scores, weights, bounds=[COSINES, (0.0, highest)])
-    return [Ranked(row, score, *cosines.get(row, (None, None)), *bm25s.get(row, (None, None))) for row, score in fused]
+    return [Ranked(row, score, *cosines.get(row, (None, None)), *bm25s.get(row, (None, None, None))) for row, score in fused]
 
 
 @brief_repr
 @dataclass(frozen=True)
 class Hybrid:
     """How much meaning and words weigh. A weight of 0 leaves that part out; `constant` says how soon a rank's worth falls off.
+
+    `Library.search(by=Hybrid(…))` takes it. By scores, the score is the mean of the cosine and of BM25 as a share of the highest that is
+    possible, with the weights meaning / 2 and words.
 
     The weight of words was chosen on data that is not reported (docs/results.md, library and search).
     """
@@ -119,6 +129,14 @@ class Hybrid:
     by: Literal["scores", "ranks"] = "scores"
     constant: float = 60.0
 
+    @property
+    def lowest(self) -> float:
+        """The lowest score that is possible: a cosine of -1, and no word."""
+        if self.by == "ranks" or not self.meaning:
+            return 0.0
+        weights = _spread_weights((self.meaning, self.words), (COSINES, (0.0, 1.0)))
+        return COSINES[0] * weights[0] / sum(weights)
+
     def __post_init__(self) -> None:
         if self.meaning < 0 or self.words < 0 or self.meaning + self.words <= 0 or self.constant < 0:
             raise UsageError(f"weights {self.meaning} and {self.words} with constant {self.constant}: expected none below 0 and one above")
@@ -126,25 +144,36 @@ class Hybrid:
             raise UsageError(f"by is {self.by!r}, expected scores or ranks")
 
 
+By: TypeAlias = Literal["meaning", "words"] | Hybrid | None
+"""What a search looks at: meaning alone, words alone, or both, weighed as `Hybrid` says; None is both, as the library weighs them."""
+
+
 def fuse_scores(
     rankings: Sequence[Mapping[int, float]], weights: Sequence[float], *, bounds: Sequence[tuple[float, float]]
 ) -> list[tuple[int, float]]:
-    """Return every row with its fused score from 0 to 1, best first, the lower row first on ties; `bounds` are the scores possible.
+    """Return every row with its fused score, at most 1, best first, the lower row first on ties; `bounds` are the scores possible.
 
-    A row that a ranking does not hold gets 0 there where scores begin at 0 (no word was found), and otherwise what the last row has, since
-    it stands behind it.
+    A weight is for the whole range from the lowest score to the highest: that of cosines is twice as wide as that of words, so a cosine
+    counts half. A row that a ranking does not hold gets 0 there where scores begin at 0 (no word was found), and otherwise what the last
+    row has, since it stands behind it.
 
     >>> fuse_scores([{7: 1.0, 8: 0.5}, {8: 12.0}], [1, 1], bounds=[(-1, 1), (0, 16)])
-    [(8, 0.75), (7, 0.5)]
+    [(8, 0.6666666666666666), (7, 0.3333333333333333)]
     """
-    parts = [min_max_scale(ranking, low, high) for ranking, (low, high) in zip(rankings, bounds, strict=True)]
+    parts = [min_max_scale(ranking, 0.0, high) for ranking, (_, high) in zip(rankings, bounds, strict=True)]
     absent = [min(part.values(), default=0.0) if low < 0 else 0.0 for part, (low, _) in zip(parts, bounds, strict=True)]
     rows = sorted({row for ranking in rankings for row in ranking})
-    total = sum(weights)
+    spread = _spread_weights(weights, bounds)
+    total = sum(spread)
     scores = {
-        row: sum(weight * part.get(row, other) for weight, part, other in zip(weights, parts, absent, strict=True)) / total for row in rows
+        row: sum(weight * part.get(row, other) for weight, part, other in zip(spread, parts, absent, strict=True)) / total for row in rows
     }
     return sorted(scores.items(), key=lambda each: (-each[1], each[0]))
+
+
+def _spread_weights(weights: Sequence[float], bounds: Sequence[tuple[float, float]]) -> list[float]:
+    """Return each weight for a score that is divided by the highest one."""
+    return [weight * high / (high - low) if high > low else weight for weight, (low, high) in zip(weights, bounds, strict=True)]
 
 
 def min_max_scale(scores: Mapping[int, float], low: float, high: float) -> dict[int, float]:

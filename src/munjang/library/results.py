@@ -40,6 +40,8 @@ class Explanation:
     """Words of the passage that the query asks for, as they stand there, in lower case."""
     late: float | None = None
     """MaxSim of the question's tokens and the passage's; None where the library was not asked for it."""
+    words_share: float | None = None
+    """BM25 as a share of the highest that is possible, which is what the score is made of."""
     matches: tuple[WordMatch, ...] = ()
     """Which word of the question met which word of the passage, in the order of the question."""
 
@@ -51,7 +53,8 @@ class Hit:
 
     id: str
     score: float
-    """Cosine; with hybrid the fused score; with a re-ranker its score. `scored_by` says which."""
+    """From 0, nothing in common, to 1, the most that is possible: the weighted mean of cosine, words and tokens, as far as they were
+    asked; `explanation` has the parts. A cosine alone may be negative. A cross-encoder's score is its own. `scored_by` says which."""
     text: str
     metadata: Metadata
     start: int

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from munjang.errors import DamagedFile, UsageError, quote
-from munjang.library.late import WEIGHT as LATE_WEIGHT
-from munjang.library.late import WEIGHT_AFTER_MEANING, find_codebook, match_words, score_passages
-from munjang.library.ranking import Hybrid, Query, Ranked, rank_rows
+from munjang.library.late import find_codebook, match_words, score_passages
+from munjang.library.ranking import COSINES, Hybrid, Query, Ranked, rank_rows
 from munjang.library.rerank import rerank_hits
 from munjang.library.results import Explanation, Hit, ScoredBy
 from munjang.library.store import Place, Store, StoredCodebook
 from munjang.library.vector_search import VectorSearch
+from munjang.library.weights import SearchWeights
 from munjang.library.where import OWN_KEYS, Condition, keys_of
 from munjang.library.words import words_in_common
 from munjang.types import Encoder, Scorer
@@ -47,6 +47,12 @@ class Request:
     """How much say the re-ranker has, else what it asks for; the rest is the first ranking's."""
     budget_seconds: float | None = None
     explain: bool = False
+    weights: SearchWeights = field(default_factory=SearchWeights)
+
+    @property
+    def needs_vectors(self) -> bool:
+        """Whether vectors of questions are compared; words alone need no model."""
+        return self.late or self.hybrid is None or self.hybrid.meaning > 0 or bool(self.without)
 
     def __post_init__(self) -> None:
         """Refuse a k that counts nothing, and a bound that nothing reaches."""
@@ -107,13 +113,12 @@ def _rerank_late(
     depth = max(request.k, request.rerank_depth)
     texts = {row: hit.passage for row, hit in zip(rows[:depth], hits[:depth], strict=True)}
     late = score_passages(query.tokens_QD, texts, store.token_codes_of(list(texts)), book, encoder)
-    usual = WEIGHT_AFTER_MEANING if request.hybrid is None else LATE_WEIGHT
+    usual = request.weights.tokens_after_meaning if request.hybrid is None else request.weights.tokens
     weight = usual if request.rerank_share is None else request.rerank_share
-    least = -1.0 if request.hybrid is None else 0.0  # a cosine may be negative
     scored = []
     for row, hit in zip(rows[:depth], hits[:depth], strict=True):
         own = late.scores[row]
-        score = weight * own + (1 - weight) * (hit.score - least) / (1 - least)
+        score = weight * own + (1 - weight) * hit.score
         explanation = hit.explanation
         if explanation is not None:
             matches = match_words(query.text, query.tokens_QD, hit, late.codes[row], book, query_encoder=query_encoder, encoder=encoder)
@@ -126,7 +131,7 @@ def finish(answers: list[list[Hit]], texts: Sequence[str], request: Request) -> 
     """Return what is left after re-ranking, the least score and k; `texts` are the questions as they were asked."""
     if request.rerank is not None:
         scorer, share, budget = request.rerank, request.rerank_share, request.budget_seconds
-        least = -1.0 if request.hybrid is None else 0.0  # a cosine may be negative
+        least = COSINES[0] if request.hybrid is None else request.hybrid.lowest
         answers = [
             rerank_hits(text, hits, scorer, share=share, least=least, budget_seconds=budget)
             for text, hits in zip(texts, answers, strict=True)
@@ -185,7 +190,7 @@ def _explained(hits: Sequence[Hit], found: Sequence[tuple[Ranked, Place]], query
 
 def _explanation(hit: Hit, ranked: Ranked, query: Query, way: str) -> Explanation:
     words = words_in_common(hit.passage, query.words, way) if query.words else ()
-    return Explanation(ranked.cosine, ranked.meaning_rank, ranked.bm25, ranked.words_rank, words)
+    return Explanation(ranked.cosine, ranked.meaning_rank, ranked.bm25, ranked.words_rank, words, words_share=ranked.words_share)
 
 
 MOST_KEYS = 1_000

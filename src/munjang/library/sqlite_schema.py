@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sqlite3
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 from munjang.atomic import sync
@@ -41,11 +42,14 @@ _MARKS = ", ".join("?" * len(_COLUMNS.split(", ")))
 _TYPES = (str, str, int, str, int, int)
 _LATER_COLUMNS = ("compute", "pooling")
 """Columns that Munjang 0.1 did not write; they are added when the settings are replaced."""
+_WEIGHTS = "weights"
+"""A column that a library gets when its searches are tuned."""
 
 
 def is_definition(statement: str, of: str) -> bool:
     """Say whether a table is defined as in TABLES, or as Munjang 0.1 defined it."""
-    return statement in (of, of.replace("".join(f", {name} TEXT" for name in _LATER_COLUMNS), ""))
+    known = (of, of.replace("".join(f", {name} TEXT" for name in _LATER_COLUMNS), ""))
+    return statement in known or statement.replace(f", {_WEIGHTS} TEXT", "") in known
 
 
 def create(path: Path, settings: Settings, *, name: str) -> bool:
@@ -97,7 +101,8 @@ def read_settings(connection: sqlite3.Connection) -> Settings:
     whole = tuple(map(type, values[: len(_TYPES)])) == _TYPES and all(isinstance(each, str | None) for each in values[len(_TYPES) :])
     if not whole:  # a damaged page can hold what the table forbids
         raise DamagedFile(f"{name_of(connection)}: the library's settings are missing or damaged\n  restore it from a copy")
-    settings = Settings(*values)  # type: ignore[arg-type]
+    weights = named.get(_WEIGHTS)
+    settings = replace(Settings(*values), weights=weights if isinstance(weights, str) else None)  # type: ignore[arg-type]
     if not is_known(settings.analyser):  # words would be looked for otherwise than they were written
         raise DamagedFile(f"{name_of(connection)}: the word analysis {quote(settings.analyser)} is unknown\n  restore it from a copy")
     return settings
@@ -115,6 +120,19 @@ def write_settings(connection: sqlite3.Connection, settings: Settings) -> None:
         if name not in known:
             connection.execute(f"ALTER TABLE settings ADD COLUMN {name} TEXT")
     connection.execute(f"UPDATE settings SET ({_COLUMNS}) = ({_MARKS})", _values(settings))  # noqa: S608
+    if _has_weights(connection):
+        write_weights(connection, settings.weights)
+
+
+def write_weights(connection: sqlite3.Connection, weights: str | None) -> None:
+    """Replace the weights of searches, inside the caller's transaction."""
+    if not _has_weights(connection):
+        connection.execute(f"ALTER TABLE settings ADD COLUMN {_WEIGHTS} TEXT")
+    connection.execute("UPDATE settings SET weights = ?", (weights,))
+
+
+def _has_weights(connection: sqlite3.Connection) -> bool:
+    return any(name == _WEIGHTS for _, name, *_ in connection.execute("PRAGMA table_info(settings)"))
 
 
 def _fill(connection: sqlite3.Connection, name: str, settings: Settings) -> None:

@@ -18,10 +18,10 @@ from munjang.library import sqlite_read, sqlite_tokens, sqlite_write
 from munjang.library.sql_store import SqlStore
 from munjang.library.sqlite_cache import CommitCache
 from munjang.library.sqlite_files import BUSY_SECONDS, SqliteConnections, open_connection, transaction, translated
-from munjang.library.sqlite_schema import check_is_library, create, read_settings, write_settings
+from munjang.library.sqlite_schema import check_is_library, create, read_settings, write_settings, write_weights
 from munjang.library.sqlite_verify import Verifier
 from munjang.library.sqlite_write import remove_unused, tidy_words
-from munjang.library.store import ADVICE, BLOCK, Change, Entry, NewTokenCodes, Scored, Settings, StoredCodebook
+from munjang.library.store import ADVICE, BLOCK, Change, Entry, NewTokenCodes, NewWeights, Scored, Settings, StoredCodebook
 from munjang.library.where import Condition
 from munjang.types import Ints
 
@@ -111,6 +111,8 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
                     sqlite_write.put_entry(connection, change, dimension=dimension, rows=rows, codebook=book)
                 elif isinstance(change, NewTokenCodes):
                     sqlite_tokens.put_codes(connection, change.row, change.codes, book)
+                elif isinstance(change, NewWeights):
+                    write_weights(connection, change.weights)
                 else:
                     sqlite_write.put_metadata(connection, change)
             if settings is not None:

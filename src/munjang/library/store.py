@@ -115,7 +115,14 @@ class NewTokenCodes:
     codes: bytes
 
 
-Change: TypeAlias = Entry | NewMetadata | NewTokenCodes
+@dataclass(frozen=True)
+class NewWeights:
+    """The weights of this library's searches from now on, as `SearchWeights.to_text` writes them; None for the built-in ones."""
+
+    weights: str | None
+
+
+Change: TypeAlias = Entry | NewMetadata | NewTokenCodes | NewWeights
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +156,8 @@ class Settings:
     """How the model computed, "float32" or "int8"; None where nobody wrote it down. The fingerprint tells it too."""
     pooling: str | None = field(default=None, compare=False)
     """The pooling that was asked for in the place of the model's own; None for its own."""
+    weights: str | None = field(default=None, compare=False)
+    """The weights of searches that `munjang tune` chose, as text; None for the built-in ones."""
 
 
 @dataclass(frozen=True)

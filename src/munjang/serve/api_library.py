@@ -134,14 +134,13 @@ async def snapshot(call: Call, _body: None) -> Reply:
 
 
 async def search(call: Call, body: SearchRequest) -> Reply:
-    """Find documents by meaning, by words, or near others."""
-    options = options_in(body, Library.search)
+    """Find documents by meaning and words, by one of them, or near others."""
+    notes: list[str] = []
+    options = body.search_options(notes)
     if len(options["like"]) + len(options["unlike"]) > LIKED:
         raise Refusal(422, f"like and unlike name more than {LIKED} documents, the limit", field="like")
     scorer = await _choose_scorer(call, body)
     start = time.perf_counter()
-
-    notes: list[str] = []
 
     def work(library: Library) -> tuple[list[Hit], Prepared | None]:
         hits = library.search(body.query, rerank=body.rerank if scorer is None else scorer, notes=notes, **options)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 from urllib.parse import quote as quote_url
 from urllib.parse import unquote as unquote_url
 
@@ -111,7 +111,8 @@ class Toolbox:
         reading = (
             LibraryTool(
                 "search",
-                "Search a library by meaning; hybrid adds words, rerank reads the best hits again with a cross-encoder. "
+                "Search a library by meaning and words; by restricts it to one of them, rerank reads the best hits again by the vectors of "
+                "their tokens, or with a cross-encoder. "
                 "Returns the best passage of each document, with the document's id and address to cite.",
                 SearchArguments,
                 self._search,
@@ -169,10 +170,13 @@ class Toolbox:
 
     def _search(self, body: SearchArguments, key: Key) -> Answer:
         name, library = self._library(body.library, key)
-        if body.rerank and self._reranker is None:
-            raise Refusal(424, "rerank: there is no cross-encoder\n  start the server with --reranker", field="rerank")
+        rerank: CrossEncoder | Literal["late"] | bool | None = body.rerank
+        if rerank is True and library.info().token_vectors is None:
+            if self._reranker is None:
+                raise Refusal(424, "rerank: there is no cross-encoder\n  start the server with --reranker", field="rerank")
+            rerank = self._reranker
         notes: list[str] = []
-        hits = library.search(body.query, **options_in(body, Library.search), rerank=self._reranker if body.rerank else None, notes=notes)
+        hits = library.search(body.query, **body.search_options(notes), rerank=rerank, notes=notes)
         notes += _note_cut(library, body.query or "")
         return _answer(name, hits, notes)
 

@@ -254,6 +254,12 @@ class Tokenizer:
         """Return the token of each id; an id outside the vocabulary is shown as an empty token."""
         return [(self._inner.id_to_token(number) or "").removeprefix(SHIELD) for number in ids]
 
+    def find_id(self, token: str) -> int | None:
+        """Return the id of a token of the vocabulary, special ones included; None if there is none."""
+        number = self._inner.token_to_id(token)
+        found: int | None = self._inner.token_to_id(SHIELD + token) if number is None else number
+        return found
+
     @property
     def highest_id(self) -> int:
         """The largest id that a text can be given."""

@@ -23,7 +23,26 @@ function passage(hit) {
   const left = before.length > AROUND ? `… ${before.slice(-AROUND)}` : before, right = after.length > AROUND ? `${after.slice(0, AROUND)} …` : after;
   const shown = inside.length > LONGEST ? `${inside.slice(0, LONGEST)} …` : inside;
   const around = text => text ? make("span", { class: "quiet" }, text) : null;
-  return make("p", { class: "text" }, around(left), ...marked(shown, hit.explanation?.words ?? []), around(right));
+  return make("p", { class: "text" }, around(left), ...met(shown, hit), around(right));
+}
+
+// Marks the words of a passage that a word of the query met, each with that word and their cosine; the stronger, the fuller its colour.
+function met(shown, hit) {
+  const words = hit.explanation?.words ?? [], places = new Map();
+  for (const each of hit.explanation?.matches ?? [])
+    places.set(each.start, { stop: each.stop, best: Math.max(each.cosine, places.get(each.start)?.best ?? 0),
+      asked: [...(places.get(each.start)?.asked ?? []), `${each.query} ${decimal(each.cosine, 2)}`] });
+  const parts = [], length = [...shown].length;
+  let at = 0;
+  for (const [start, { stop, best, asked }] of [...places].sort((one, other) => one[0] - other[0])) {
+    const from = start - hit.start, to = stop - hit.start;
+    if (from < at || to > length) continue;
+    const word = make("mark", { class: "met", title: asked.join(", ") }, cut(shown, from, to));
+    word.style.setProperty("--share", `${Math.round(100 * Math.min(Math.max(best, 0), 1))}%`);
+    parts.push(...marked(cut(shown, at, from), words), word);
+    at = to;
+  }
+  return [...parts, ...marked(cut(shown, at), words)];
 }
 
 // Splits a text where one of the words stands, and marks it. A Korean word may carry a particle; a word in other letters must stand alone.

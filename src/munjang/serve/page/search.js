@@ -1,4 +1,4 @@
-// The panel that searches a library: query, filter, words too, re-rank; and documents that steer the search.
+// The panel that searches a library: query, filter, meaning or words alone, re-rank; and documents that steer the search.
 import { ask } from "./api.js";
 import { by, make, note, whole, working } from "./dom.js";
 import { hitItem } from "./hits.js";
@@ -15,7 +15,7 @@ export function start() {
   form.addEventListener("submit", event => { event.preventDefault(); search(); });
   form.addEventListener("keydown", event => { if (event.key === "Escape" && event.target === query) clear(); });
   library.addEventListener("change", () => { steer.clear(); show(); if (asked) search(); });
-  for (const id of ["hybrid", "rerank", "count"]) by(id).addEventListener("change", () => { if (asked) search(); });
+  for (const id of ["by", "rerank", "count"]) by(id).addEventListener("change", () => { if (asked) search(); });
   onLibraries(ready);
   onLanguage(() => { ready(); show(); });
 }
@@ -54,13 +54,14 @@ function clear() {
 async function search() {
   const picked = kind => [...steer].filter(each => each[1] === kind).map(each => each[0]);
   const body = { query: query.value.trim() || null, k: Number(by("count").value), where: where.value.trim() || null, explain: true,
-    hybrid: by("hybrid").checked, rerank: by("rerank").checked || null, like: picked("like"), unlike: picked("unlike") };
+    by: by("by").value || null, rerank: by("rerank").checked || null, like: picked("like"), unlike: picked("unlike") };
   if (!body.query && !steer.size) {
     answer = asked = null;
     out.replaceChildren(note(t("search.empty")));
     return;
   }
-  if (!body.query) { body.rerank = null; body.hybrid = false; }  // both need words to read
+  if (!body.query) body.rerank = null;  // it needs words to read
+  if (steer.size) body.by = null;  // documents to look near are compared by meaning
   await working(form, out, async signal => {
     answer = await ask(`/api/libraries/${encodeURIComponent(library.value)}/search`, body, { signal });
     asked = body;

@@ -9,8 +9,9 @@ from pydantic_core import PydanticCustomError
 
 from munjang.errors import UsageError
 from munjang.library.library import Library
+from munjang.library.old_names import HYBRID, choose_by
 from munjang.limits import SERVE_LIMITS
-from munjang.serve.schemas.base import OwnModel, takes_options
+from munjang.serve.schemas.base import OwnModel, options_in, takes_options
 from munjang.text.read_lines import check_encoding
 from munjang.text.readers import read_texts
 
@@ -57,6 +58,16 @@ class SearchRequest(OwnModel):
     cross-encoder where it has none or `rerank_model` is given; false does not."""
     rerank_model: str | None = None
     """Which of the served cross-encoders."""
+    hybrid: bool | None = Field(default=None, json_schema_extra={"deprecated": True})
+    """Deprecated, removed in 0.3: words and meaning are searched by default; false is by "meaning"."""
+
+    def search_options(self, notes: list[str]) -> dict[str, Any]:
+        """Return what is asked of `Library.search`; what is deprecated is said in `notes`."""
+        options = options_in(self, Library.search)
+        if self.hybrid is not None:
+            notes.append(HYBRID)
+            options["by"] = options["by"] or choose_by(self.hybrid)
+        return options
 
 
 @takes_options(read_texts, without=["format"])
@@ -151,6 +162,8 @@ class ExplanationOut(OwnModel):
     words: list[str]
     late: float | None = None
     """MaxSim of the query's tokens and the passage's."""
+    words_share: float | None = None
+    """BM25 as a share of the highest that is possible."""
     matches: list[WordMatchOut] = Field(default_factory=list)
 
 
@@ -184,7 +197,7 @@ class SearchOut(OwnModel):
     milliseconds: float
     query_truncated: bool
     warnings: list[str] = Field(default_factory=list)
-    """Metadata keys of the filter that no document has, a sentence each."""
+    """Metadata keys of the filter that no document has, and options that are deprecated, a sentence each."""
     rerank_unfinished: UnfinishedOut | None = None
     """Only where budget_seconds was up; what was not scored follows in its old order, with reranked false."""
 
