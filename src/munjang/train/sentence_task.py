@@ -106,7 +106,7 @@ def prepare_stage(
     chosen: list[int] = []
     known: dict[object, int] = {}
     for source, found in zip(recipe.data, sets, strict=True):
-        key = (_name_objective(recipe, source), repr(source.settings), found.classes, found.label_kind, found.columns)
+        key = (source.objective, bool(source.teacher), repr(source.settings), found.classes, found.label_kind, found.columns)
         if key not in known:
             _refuse_misfit(_name_objective(recipe, source), found)
             made, why = _make_objective(recipe, source, found, encoder.dimension)
