@@ -54,10 +54,10 @@ from munjang.text.morphology import analyse
 from munjang.text.readers import read_texts
 from munjang.train.ablate import AblationPlan
 from munjang.train.augment import label_pairs, sample_pairs
-from munjang.train.examples import DataSource
+from munjang.train.examples import DataSource, TeacherRecipe
 from munjang.train.mine import mine_negatives
 from munjang.train.plans import DISTILL_STAGE, STUDENT, AdaptPlan, DistillOptions
-from munjang.train.recipe import ModelRecipe, StageRecipe, TeacherRecipe, TopKeys
+from munjang.train.recipe import ModelRecipe, StageRecipe, TopKeys
 
 VERBS: dict[str, tuple[tuple[Callable[..., Any], ...], str | None]] = {
     "ablate": ((AblationPlan, StageRecipe, DataSource), None),

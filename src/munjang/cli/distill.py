@@ -11,9 +11,9 @@ import typer
 from munjang.cli.options import Chosen, JsonOption, LanguageOption, Takes, examples, new_app, report_language
 from munjang.cli.show import emit, print_facts, print_table
 from munjang.errors import UsageError
-from munjang.train.examples import DataSource
+from munjang.train.examples import DataSource, TeacherRecipe
 from munjang.train.plans import DISTILL_STAGE, STUDENT, DistillOptions
-from munjang.train.recipe import ModelRecipe, StageRecipe, TeacherRecipe, TopKeys
+from munjang.train.recipe import ModelRecipe, StageRecipe, TopKeys
 
 if TYPE_CHECKING:
     from munjang.train.distill.run import DistillResult

@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 
 from munjang.errors import UsageError
 from munjang.options import Option, default_of
-from munjang.train.examples import DataSource
-from munjang.train.recipe import ModelRecipe, Recipe, TeacherRecipe, TextMethod, TopKeys, make_stage
+from munjang.train.examples import DataSource, TeacherRecipe
+from munjang.train.recipe import ModelRecipe, Recipe, TextMethod, TopKeys, make_stage
 from munjang.types import DEFAULT_DEVICE, Device
 from munjang.wording import brief_repr
 

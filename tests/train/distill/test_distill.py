@@ -17,9 +17,9 @@ from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.train import train
 from munjang.train.distill.run import run_distillation
 from munjang.train.durable import hash_file
-from munjang.train.examples import DataSource
+from munjang.train.examples import DataSource, TeacherRecipe
 from munjang.train.plans import DistillOptions
-from munjang.train.recipe import ModelRecipe, TeacherRecipe, make_recipe
+from munjang.train.recipe import ModelRecipe, make_recipe
 from munjang.train.stage_run import Stepper
 
 

@@ -27,7 +27,7 @@ from munjang.report.training_words import TrainingWord
 from munjang.report.words import Message
 from munjang.train.distill.cache import VectorBlocks, encode_with_teacher, open_array, store_array
 from munjang.train.encoder import Normalize, TrainableEncoder
-from munjang.train.recipe import TeacherRecipe
+from munjang.train.examples import TeacherRecipe
 from munjang.types import Vectors
 from munjang.vectors.similarity import normalize
 
