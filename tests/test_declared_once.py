@@ -56,9 +56,9 @@ from munjang.train.ablate import run_ablation
 from munjang.train.adapt.run import adapt_model
 from munjang.train.augment import label_pairs, sample_pairs
 from munjang.train.distill.run import DISTILL_STAGE, STUDENT, run_distillation
-from munjang.train.examples import DataSource
+from munjang.train.examples import DataSource, TeacherRecipe
 from munjang.train.mine import mine_negatives
-from munjang.train.recipe import ModelRecipe, StageRecipe, TeacherRecipe, TopKeys
+from munjang.train.recipe import ModelRecipe, StageRecipe, TopKeys
 
 VERBS: dict[str, tuple[tuple[Callable[..., Any], ...], str | None]] = {
     "ablate": ((run_ablation, StageRecipe, DataSource), None),

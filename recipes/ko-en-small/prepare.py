@@ -1,7 +1,8 @@
 """The data files of ../shared/data → the training files of ko-en-small and ko-en-rerank-small: pairs, triplets, scores, plain texts.
 
 Left out of everything: each text that stands in the dev or test part of a set that is reported (KorSTS, STSb, KorQuAD), in either
-language; XNLI (its licence); 1,000 Tatoeba pairs, which are written apart to measure with. The files stay outside the repository.
+language and whatever its letter case and punctuation; XNLI (its licence); 1,000 Tatoeba pairs, which are written apart to measure with.
+The files stay outside the repository. What later data sets give is in `more_data.py`.
 
     python recipes/ko-en-small/prepare.py ../shared/data -o runs/ko-en-small/data
 """
@@ -14,6 +15,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+
+import more_data
 
 from munjang.data import read_labelled_pairs, read_scored_pairs
 from munjang.data.retrieval import read_squad
@@ -43,7 +46,7 @@ def main() -> None:
     data, reported = chosen.data, reported_texts(chosen.data)
     tatoeba = tatoeba_pairs(data)
     held = tatoeba[:HELD_OUT]
-    forbidden = reported | {normal(text) for pair in held for text in pair}
+    forbidden = reported | {leak_key(text) for pair in held for text in pair}
     files: dict[str, tuple[Row, Iterable[Row]]] = {
         "tatoeba-held-out.tsv": (("en", "ko"), held),
         "parallel.tsv": (("en", "ko"), [*parallel_pairs(data), *tatoeba[HELD_OUT:]]),
@@ -58,6 +61,15 @@ def main() -> None:
         "sts-crossed.tsv": (("sentence1", "sentence2", "score"), crossed_scores(data)),
         "texts-ko.tsv": (("text",), ((text,) for text in plain_texts(data) if has_hangul(text))),
         "texts-en.tsv": (("text",), ((text,) for text in plain_texts(data) if not has_hangul(text))),
+        "parallel-sts.tsv": (("en", "ko"), sts_translations(data)),
+        "parallel-docs.tsv": (("en", "ko"), more_data.documentation_pairs(data)),
+        "parallel-safety.tsv": (("en", "ko"), more_data.safety_pairs(data)),
+        "triplets-klue.tsv": (("anchor", "positive", "negative"), more_data.korean_triplets(data)),
+        "paraphrases.tsv": (("a", "b"), more_data.paraphrases(data)),
+        "headings.tsv": (("question", "passage"), more_data.headed_passages(data)),
+        "asked.tsv": (("question", "passage"), more_data.asked_passages(data)),
+        "crossed.tsv": (("question", "passage"), more_data.crossed_sections(data)),
+        "texts-more.tsv": (("text",), more_data.other_texts(data)),
     }
     for name, (header, rows) in files.items():
         count = write(chosen.output / name, header, rows, forbidden=frozenset() if "held-out" in name else forbidden)
@@ -68,9 +80,18 @@ def reported_texts(data: Path) -> frozenset[str]:
     """Return every text of the dev and test parts that results are reported on."""
     scored = [data / f"korsts/sts-{part}.tsv.gz" for part in ("dev", "test")]
     scored += [data / f"stsb-en/stsb-en-{part}.csv.gz" for part in ("dev", "test")]
-    found = {normal(text) for path in scored for pair in read_scored_pairs(path).rows for text in (pair.a, pair.b)}
+    found = {leak_key(text) for path in scored for pair in read_scored_pairs(path).rows for text in (pair.a, pair.b)}
     korquad = read_squad(data / "korquad1-dev/KorQuAD_v1.0_dev.json.gz")
-    return frozenset(found | {normal(text) for text in [*korquad.corpus.values(), *korquad.queries.values()]})
+    return frozenset(found | {leak_key(text) for text in [*korquad.corpus.values(), *korquad.queries.values()]})
+
+
+def leak_key(text: str) -> str:
+    """Return what two texts share that differ in letter case, spaces and punctuation alone.
+
+    >>> leak_key("A man is  playing.") == leak_key("a man is playing")
+    True
+    """
+    return "".join(letter for letter in normal(text).casefold() if letter.isalnum()) or normal(text)
 
 
 def tatoeba_pairs(data: Path) -> list[Row]:
@@ -90,6 +111,11 @@ def parallel_pairs(data: Path) -> Iterator[Row]:
     """Yield English and Korean sides of training splits, and of the dev splits of sets on which nothing is reported."""
     used = {("korsts", "train"), ("news", "dev"), ("jhe", "dev"), ("pawsx", "dev")}
     return ((row["en"], row["ko"]) for row in parallel_rows(data) if (row["source"], row["split"]) in used)
+
+
+def sts_translations(data: Path) -> Iterator[Row]:
+    """Yield the sentences of STSb train with those of KorSTS train, which are their translations."""
+    return ((row["en"], row["ko"]) for row in parallel_rows(data) if (row["source"], row["split"]) == ("korsts", "train"))
 
 
 def parallel_rows(data: Path) -> Iterator[dict[str, str]]:
@@ -208,7 +234,7 @@ def write(path: Path, header: Row, rows: Iterable[Row], *, forbidden: frozenset[
     with path.open("w", encoding="utf-8") as stream:
         stream.write("\t".join(header) + "\n")
         for row in dict.fromkeys(tuple(" ".join(cell.split()) for cell in row) for row in rows):
-            if all(row) and not any(normal(cell) in forbidden for cell in row):
+            if all(row) and not any(leak_key(cell) in forbidden for cell in row):
                 stream.write("\t".join(row) + "\n")
                 count += 1
     return count

@@ -3,22 +3,29 @@
     python recipes/ko-en-small/scores.py ../shared/data runs/ko-en-small/data/tatoeba-held-out.tsv --part dev|test MODEL…
 
 Spearman × 100 of the cosine; "across" pairs the English first sentence with the Korean second one of the same row. Tatoeba is the share of
-Korean sentences whose nearest English one is their translation; KorQuAD the share of questions whose paragraph is among the first ten.
+Korean sentences whose nearest English one is their translation; KorQuAD the share of questions whose paragraph is among the first ten, and
+their nDCG@10. To choose on (dev), 1,000 of its questions are drawn; test has them all. With --sections (see question_set.py) MRR@10 of
+Korean headings that look for their section in English and in Korean.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from munjang import SentenceEncoder
 from munjang.data import read_scored_pairs
-from munjang.data.retrieval import read_squad
+from munjang.data.retrieval import RetrievalTask, read_beir, read_squad
 from munjang.evaluate.sts import score_sts
 from munjang.text.readers import read_rows
 from munjang.vectors.topk import top_k
+
+SEED, DRAWN = 1, 1_000
+"""The questions of KorQuAD that weights are chosen on."""
 
 
 def main() -> None:
@@ -28,11 +35,20 @@ def main() -> None:
     parser.add_argument("tatoeba", type=Path)
     parser.add_argument("models", nargs="+")
     parser.add_argument("--part", choices=("dev", "test"), default="dev")
+    parser.add_argument("--sections", type=Path, help="the folder that question_set.py wrote")
     chosen = parser.parse_args()
-    print("| model | KorSTS | STSb | across | Tatoeba ko→en | KorQuAD recall@10 |\n|---|---|---|---|---|---|")
+    columns = ["KorSTS", "STSb", "across", "Tatoeba ko→en", "KorQuAD recall@10", "nDCG@10"]
+    columns += ["sections ko→en MRR@10", "ko→ko"] if chosen.sections else []
+    print(f"| model | {' | '.join(columns)} |\n|{'---|' * (1 + len(columns))}")
+    korquad = read_squad(chosen.data / "korquad1-dev/KorQuAD_v1.0_dev.json.gz")
     for name in chosen.models:
         model = SentenceEncoder.load(name)
-        found = [*sts_scores(model, chosen.data, chosen.part), translation(model, chosen.tatoeba), passages(model, chosen.data)]
+        found = [*sts_scores(model, chosen.data, chosen.part), translation(model, chosen.tatoeba)]
+        places = find_places(model, korquad, count=DRAWN if chosen.part == "dev" else None)
+        found += [float((places < 10).mean()), float(np.where(places < 10, 1 / np.log2(places + 2.0), 0).mean())]
+        for side in ("ko-en", "ko-ko") if chosen.sections else ():
+            places = find_places(model, read_beir(chosen.sections / side))
+            found.append(float(np.where(places < 10, 1 / (places + 1.0), 0).mean()))
         print(f"| {name} | " + " | ".join(f"{100 * value:.2f}" for value in found) + " |", flush=True)
 
 
@@ -54,16 +70,17 @@ def translation(model: SentenceEncoder, path: Path) -> float:
     return float((top_k(korean, english, k=1)[1][:, 0] == np.arange(len(rows))).mean())
 
 
-def passages(model: SentenceEncoder, data: Path) -> float:
-    """Return how many questions find their paragraph among ten; the model's own prompts are used."""
-    task = read_squad(data / "korquad1-dev/KorQuAD_v1.0_dev.json.gz")
+def find_places(model: SentenceEncoder, task: RetrievalTask, *, count: int | None = None) -> NDArray[np.int64]:
+    """Return for each question (or for `count` drawn ones) the place of its passage, from 0; 10 beyond. Prompts are the model's own."""
     documents, queries = list(task.corpus), list(task.judgements)
+    if count is not None:
+        queries = random.Random(SEED).sample(queries, count)
     has = {name: name if name in model.prompts else None for name in ("query", "passage")}
     corpus = model.encode([task.corpus[key] for key in documents], prompt_name=has["passage"])
     asked = model.encode([task.queries[key] for key in queries], prompt_name=has["query"])
-    found = top_k(asked, corpus, k=10)[1]
+    hits = top_k(asked, corpus, k=10)[1]
     wanted = [documents.index(next(iter(task.judgements[key]))) for key in queries]
-    return float(np.mean([want in row for want, row in zip(wanted, found.tolist(), strict=True)]))
+    return np.array([row.index(want) if want in row else 10 for want, row in zip(wanted, hits.tolist(), strict=True)])
 
 
 if __name__ == "__main__":

@@ -12,10 +12,10 @@ from munjang.data.unlabelled import read_parallel_pairs, read_plain_texts
 from munjang.errors import InputError, UsageError
 from munjang.train.ablate import run_ablation
 from munjang.train.distill.run import run_distillation
-from munjang.train.examples import DataSource, read_examples
+from munjang.train.examples import DataSource, TeacherRecipe, read_examples
 from munjang.train.load_folder import load_encoder
 from munjang.train.mine import mine_negatives
-from munjang.train.recipe import ModelRecipe, StageRecipe, TeacherRecipe, make_recipe
+from munjang.train.recipe import ModelRecipe, StageRecipe, make_recipe
 from munjang.train.sentence_task import prepare_stage
 
 

@@ -8,9 +8,9 @@ from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from munjang.options import declared_options
-from munjang.train.examples import DataSource
+from munjang.train.examples import DataSource, TeacherRecipe
 from munjang.train.objectives.registry import OBJECTIVES, SCORE_LOSSES
-from munjang.train.recipe import ModelRecipe, Recipe, ScratchRecipe, StageRecipe, TeacherRecipe
+from munjang.train.recipe import ModelRecipe, Recipe, ScratchRecipe, StageRecipe
 from munjang.train.sentence_task import TEXT_OBJECTIVES
 from website.reference.markdown import code, documented, table
 from website.reference.signatures import field_notes

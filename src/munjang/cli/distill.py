@@ -12,9 +12,9 @@ from munjang.cli.options import Chosen, JsonOption, LanguageOption, Takes, examp
 from munjang.cli.show import emit, print_facts, print_table
 from munjang.errors import UsageError
 from munjang.train.distill.run import DISTILL_STAGE, STUDENT, DistillResult, run_distillation
-from munjang.train.examples import DataSource
+from munjang.train.examples import DataSource, TeacherRecipe
 from munjang.train.progress import Live
-from munjang.train.recipe import ModelRecipe, StageRecipe, TeacherRecipe, TopKeys
+from munjang.train.recipe import ModelRecipe, StageRecipe, TopKeys
 
 STAGE_KEYS = (
     "epochs",

@@ -33,6 +33,7 @@ from munjang.report.training_words import TrainingWord
 from munjang.report.words import Message
 from munjang.text.readers import read_rows
 from munjang.text.records import BadLines
+from munjang.types import DEFAULT_COMPUTE, Compute
 from munjang.wording import brief_repr
 
 Kind: TypeAlias = Literal["scored", "labelled", "pairs", "triplets", "texts", "parallel", "plain", "sentences"]
@@ -45,13 +46,29 @@ SourceRow: TypeAlias = ScoredPair | LabelledPair | TextPair | Triplet | Labelled
 
 @brief_repr
 @dataclass(frozen=True)
+class TeacherRecipe:
+    """The teacher's folder or name; `prompt` (a name among its prompts, or the text itself) goes before every text that it encodes.
+
+    `cache` is a folder for its vectors that several trainings may share; without it they are kept in the output's own folder.
+    """
+
+    model: str
+    prompt: Annotated[
+        str | None, Option("The name or text of a prompt to put before each of the teacher's texts.", flags=("--teacher-prompt",))
+    ] = None
+    compute: Annotated[Compute, Option("The teacher's arithmetic.", flags=("--teacher-compute",))] = DEFAULT_COMPUTE
+    cache: Annotated[str | None, Option("A folder for the teacher's vectors that several trainings can share.")] = None
+
+
+@brief_repr
+@dataclass(frozen=True)
 class DataSource:
     """One data file of a recipe.
 
     `texts` and `label` name columns (or number them, for a file without a header); nothing named is recognised. `label_range` is the
     lowest and highest score that the file may hold. `scores` names columns with a teacher's scores, one for each text after the first (or
     the margins of the second over each of the others). `limit` keeps that many rows, drawn with the recipe's seed. `where` chooses rows of
-    parallel and plain files by the values of other columns.
+    parallel and plain files by the values of other columns. `teacher` is whose vectors these rows learn; without it, the stage's.
     """
 
     path: str
@@ -67,6 +84,7 @@ class DataSource:
     where: tuple[str, ...] = ()
     objective: str | None = None
     settings: Mapping[str, object] | None = None
+    teacher: TeacherRecipe | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 from munjang.engine.modules import Activation, check_pooling
 from munjang.errors import InputError, UsageError, quote
 from munjang.options import Option, Seed, TrainDeviceOption, check_options
-from munjang.train.examples import DataSource
+from munjang.train.examples import DataSource, TeacherRecipe
 from munjang.train.settings import read_settings, refuse_unknown, refuse_unless
-from munjang.types import DEFAULT_COMPUTE, DEFAULT_DEVICE, Compute, Pooling
+from munjang.types import DEFAULT_DEVICE, Pooling
 from munjang.wording import brief_repr
 
 Kind: TypeAlias = Literal["sentence", "cross"]
@@ -47,22 +47,6 @@ class ScratchRecipe:
         refuse_unless(self.width % self.heads == 0, f"model.scratch: {self.heads} heads do not divide a width of {self.width}")
         refuse_unless(min(self.layers, self.width, self.heads, self.inner) > 0, "model.scratch: sizes must be 1 or more")
         refuse_unless(self.vocabulary > len(SPECIAL), f"model.scratch: a vocabulary of {self.vocabulary} leaves no room for pieces")
-
-
-@brief_repr
-@dataclass(frozen=True)
-class TeacherRecipe:
-    """The teacher's folder or name; `prompt` (a name among its prompts, or the text itself) goes before every text that it encodes.
-
-    `cache` is a folder for its vectors that several trainings may share; without it they are kept in the output's own folder.
-    """
-
-    model: str
-    prompt: Annotated[
-        str | None, Option("The name or text of a prompt to put before each of the teacher's texts.", flags=("--teacher-prompt",))
-    ] = None
-    compute: Annotated[Compute, Option("The teacher's arithmetic.", flags=("--teacher-compute",))] = DEFAULT_COMPUTE
-    cache: Annotated[str | None, Option("A folder for the teacher's vectors that several trainings can share.")] = None
 
 
 @brief_repr
@@ -109,7 +93,7 @@ class StageRecipe:
     test: DataSource | None = None
     """Measured once, at the end of the stage, with the kept weights."""
     teacher: TeacherRecipe | None = None
-    """Whose vectors the objective "distillation" learns."""
+    """Whose vectors the objective "distillation" learns, from data that names no teacher of its own."""
     name: str = ""
     objective: str | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -182,7 +166,7 @@ class Recipe(TopKeys):
                 name for name in ("pooling", "normalize", "dense", "layers", "extend_vocabulary") if getattr(self.model, name) is not None
             ]
             refuse_unless(not set_here, f"model: {', '.join(set_here)} has no meaning for a cross-encoder, which has no sentence vector")
-            taught = any(stage.teacher for stage in self.stages)
+            taught = any(stage.teacher or any(source.teacher for source in stage.data) for stage in self.stages)
             refuse_unless(not taught, "stage: a teacher's vectors have no meaning for a cross-encoder, which has no sentence vector")
         else:
             refuse_unless(
@@ -199,6 +183,9 @@ class Recipe(TopKeys):
         for stage in made["stages"]:
             if not stage["keep_head"]:
                 del stage["keep_head"]
+            for source in [*stage["data"], stage["dev"], stage["test"]]:
+                if source is not None and source["teacher"] is None:
+                    del source["teacher"]
         if self.device == "auto":  # likewise
             del made["device"]
         return made
@@ -306,7 +293,10 @@ def _read_source(values: Any, folder: Path, where: str) -> DataSource:
     refuse_unknown(DataSource, values, where=where)
     if not isinstance(values.get("path"), str):
         raise UsageError(f"{where}: path is missing, expected a data file")
-    source = read_settings(DataSource, values, where=where)
+    rest = dict(values)
+    if "teacher" in rest:
+        rest["teacher"] = _read_teacher(rest["teacher"], folder, f"{where}, teacher")
+    source = read_settings(DataSource, rest, where=where)
     refuse_unless(source.limit is None or source.limit >= 1, f"{where}: limit must be 1 or more")
     return replace(source, path=str(folder / source.path))
 

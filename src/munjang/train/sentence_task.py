@@ -30,11 +30,11 @@ from munjang.train.build import build_encoder
 from munjang.train.dev import Evaluation, Role, find_kept_classifier, list_classifiers, read_dev
 from munjang.train.distill.teacher_targets import TeacherLabels, TeacherTargets, prepare_targets
 from munjang.train.encoder import Dense, Normalize, TailNorm, TrainableEncoder
-from munjang.train.examples import DataSource, Example, ExampleSet, read_examples
+from munjang.train.examples import DataSource, Example, ExampleSet, TeacherRecipe, read_examples
 from munjang.train.load_folder import quiet_transformers
 from munjang.train.objectives.base import Objective
 from munjang.train.objectives.registry import OBJECTIVES, choose_objective, make_objective
-from munjang.train.recipe import Recipe, StageRecipe, TeacherRecipe
+from munjang.train.recipe import Recipe, StageRecipe
 from munjang.train.report import PAIRS, Spread, find_middle
 from munjang.train.sampling import Sampled
 from munjang.train.stage import PADDED_WINDOW, Stage, StageData, TokenTable, describe_notes, describe_rows
@@ -111,9 +111,9 @@ def prepare_stage(
     chosen: list[int] = []
     known: dict[object, int] = {}
     for source, found in zip(recipe.data, sets, strict=True):
-        key = (source.objective, repr(source.settings), found.classes, found.label_kind, found.columns)
+        key = (source.objective, bool(source.teacher), repr(source.settings), found.classes, found.label_kind, found.columns)
         if key not in known:
-            _refuse_misfit(source.objective or recipe.objective, found)
+            _refuse_misfit(_name_objective(recipe, source), found)
             made, why = _make_objective(recipe, source, found, encoder.dimension)
             made.attach(encoder, table.find_used_pieces().tolist())
             known[key] = len(objectives)
@@ -123,33 +123,58 @@ def prepare_stage(
             messages.append(Message(TrainingWord.ROWS_AS_ABOVE, file=found.source, count=len(found)))
         messages += describe_notes(found)
         chosen.append(known[key])
-    taught = _ask_teacher(
-        recipe, [found for found, at in zip(sets, chosen, strict=True) if objectives[at].label_kind == "vectors"], ask_teacher
-    )
-    messages += taught.messages if taught else ()
+    learns = [objectives[at].label_kind == "vectors" for at in chosen]
+    taught = _ask_teachers(recipe, sets, learns, ask_teacher)
+    messages += [line for targets in {id(targets): targets for targets in taught if targets}.values() for line in targets.messages]
     data = [
-        StageData(found, _make_labels(found, objectives[at], taught), at, _make_sampled(found, objectives[at], table))
-        for found, at in zip(sets, chosen, strict=True)
+        StageData(found, _make_labels(found, objectives[at], targets), at, _make_sampled(found, objectives[at], table))
+        for found, at, targets in zip(sets, chosen, taught, strict=True)
     ]
     window = recipe.length_window if recipe.length_window is not None else (0 if encoder.is_packed else PADDED_WINDOW)
     return Stage(recipe, number, seed, data, objectives, table, messages, window)
 
 
-def _ask_teacher(recipe: StageRecipe, sets: Sequence[ExampleSet], ask_teacher: AskTeacher | None) -> TeacherTargets | None:
-    """Return the teacher's vectors of the first text of every row of these sets."""
-    if not sets:
-        if recipe.teacher is not None:
-            raise UsageError(
-                "the stage has a teacher, and no objective of its data learns from one\n  leave the teacher out, or the objective"
+def _ask_teachers(
+    recipe: StageRecipe, sets: Sequence[ExampleSet], learns: Sequence[bool], ask_teacher: AskTeacher | None
+) -> list[TeacherTargets | None]:
+    """Return for each set that learns vectors those of its teacher; each teacher is asked once, for the first texts of all its rows."""
+    teachers = [source.teacher or recipe.teacher for source in recipe.data]
+    _refuse_idle_teachers(recipe, sets, learns)
+    by_teacher: dict[TeacherRecipe, list[ExampleSet]] = {}
+    for teacher, found, does_learn in zip(teachers, sets, learns, strict=True):
+        if does_learn and (teacher is None or ask_teacher is None):
+            raise InputError(
+                f'{found.source}: the objective learns a teacher\'s vectors, and the stage has none\n  add teacher = "…" to it'
             )
-        return None
-    if recipe.teacher is None or ask_teacher is None:
-        raise InputError(f'{sets[0].source}: the objective learns a teacher\'s vectors, and the stage has none\n  add teacher = "…" to it')
-    return ask_teacher(recipe.teacher, [example.texts[0] for found in sets for example in found.examples])
+        if does_learn and teacher is not None:
+            by_teacher.setdefault(teacher, []).append(found)
+    targets = {
+        teacher: ask_teacher(teacher, [example.texts[0] for found in taught for example in found.examples])
+        for teacher, taught in by_teacher.items()
+        if ask_teacher is not None
+    }
+    return [targets[teacher] if does_learn and teacher else None for teacher, does_learn in zip(teachers, learns, strict=True)]
+
+
+def _refuse_idle_teachers(recipe: StageRecipe, sets: Sequence[ExampleSet], learns: Sequence[bool]) -> None:
+    for source, found, does_learn in zip(recipe.data, sets, learns, strict=True):
+        if source.teacher is not None and not does_learn:
+            raise UsageError(
+                f"{found.source}: has a teacher, and its objective does not learn from one\n  leave the teacher out, or the objective"
+            )
+    needs_stage = any(does_learn and source.teacher is None for source, does_learn in zip(recipe.data, learns, strict=True))
+    if recipe.teacher is not None and not needs_stage:
+        raise UsageError("the stage has a teacher, and no objective of its data learns from one\n  leave the teacher out, or the objective")
+
+
+def _name_objective(recipe: StageRecipe, source: DataSource) -> str | None:
+    """Return the objective that the recipe names for a set; a teacher names distillation."""
+    by_teacher = ("distillation" if source.teacher else None, "distillation" if recipe.teacher else None)
+    return source.objective or by_teacher[0] or recipe.objective or by_teacher[1]
 
 
 def _make_objective(recipe: StageRecipe, source: DataSource, found: ExampleSet, dimension: int) -> tuple[Objective, str | None]:
-    name = source.objective or recipe.objective or ("distillation" if recipe.teacher else None)
+    name = _name_objective(recipe, source)
     settings = source.settings if source.settings is not None else recipe.settings
     why = None
     if name in TEXT_OBJECTIVES:

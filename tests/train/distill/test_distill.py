@@ -17,8 +17,8 @@ from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.train import train
 from munjang.train.distill.run import run_distillation
 from munjang.train.durable import hash_file
-from munjang.train.examples import DataSource
-from munjang.train.recipe import ModelRecipe, TeacherRecipe, make_recipe
+from munjang.train.examples import DataSource, TeacherRecipe
+from munjang.train.recipe import ModelRecipe, make_recipe
 from munjang.train.stage_run import Stepper
 
 
@@ -192,15 +192,36 @@ def test_a_stage_mixes_distillation_with_another_objective(tiny_bert_folder: Pat
     assert sum("distillation: squared distance" in line for line in result.messages) == 2
 
 
+def test_each_file_learns_the_vectors_of_its_own_teacher(
+    tiny_bert_folder: Path, tiny_folder: Callable[..., Path], parallel_file: Path
+) -> None:
+    # of its own vectors the student has nothing to learn, of the other teacher's it has
+    other = {"model": str(tiny_folder("bert", pooling=("cls",)))}
+    data = [
+        {"path": "parallel.tsv", "kind": "plain", "texts": ["en"]},
+        {"path": "parallel.tsv", "kind": "plain", "texts": ["en"], "teacher": other},
+    ]
+    recipe = make_recipe(_values(tiny_bert_folder, "two", data=data, learning_rate=1e-7), folder=parallel_file.parent)
+    result = train(recipe)
+    losses = sorted(entry.loss for entry in result.log.steps)
+    assert len(losses) == 24
+    assert max(losses[:12]) < 1e-4 < 1e-3 < min(losses[12:])
+    assert "teacher" not in recipe.to_json()["stages"][0]["data"][0]  # so that trainings begun before can be resumed
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"teacher": None, "objective": "distillation"}, "the stage has none"),
         ({"objective": "in_batch"}, "no objective of its data learns from one"),
+        (
+            {"data": [{"path": "parallel.tsv", "kind": "parallel", "objective": "in_batch", "teacher": "x"}]},
+            "its objective does not learn from one",
+        ),
         ({"teacher": {"modell": "x"}}, "did you mean model"),
         ({"teacher": {"model": "x", "prompts": "y"}}, "did you mean prompt"),
     ],
-    ids=["no-teacher", "idle-teacher", "no-model", "unknown-key"],
+    ids=["no-teacher", "idle-teacher", "idle-teacher-of-a-file", "no-model", "unknown-key"],
 )
 def test_a_stage_whose_teacher_makes_no_sense_is_refused(
     changes: dict[str, Any], message: str, tiny_bert_folder: Path, parallel_file: Path

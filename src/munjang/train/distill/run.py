@@ -31,7 +31,7 @@ from munjang.train import name_missing_extra
 from munjang.train.durable import write_text
 from munjang.train.examples import DataSource, Example, ExampleSet, read_examples
 from munjang.train.progress import Progress
-from munjang.train.recipe import ModelRecipe, Recipe, TeacherRecipe, TopKeys, make_stage
+from munjang.train.recipe import ModelRecipe, Recipe, TopKeys, make_stage
 from munjang.types import DEFAULT_DEVICE, Device, Encoder
 from munjang.wording import Language, brief_repr
 

@@ -36,7 +36,7 @@ from munjang.report.training_words import TrainingWord
 from munjang.report.words import Message
 from munjang.train.durable import clear_partial, hash_file, write_file, write_text
 from munjang.train.encoder import Normalize, TrainableEncoder
-from munjang.train.recipe import TeacherRecipe
+from munjang.train.examples import TeacherRecipe
 from munjang.types import Encoder, Vectors
 from munjang.vectors.similarity import normalize
 
