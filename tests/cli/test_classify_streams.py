@@ -73,10 +73,9 @@ def test_a_cross_encoder_judges_every_label(munjang: Callable[..., Any], tmp_pat
     assert munjang(*command).json["rows"] == 4
     rows = list(csv.DictReader((tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()))
     sentences = ["이 글은 날씨에 관한 글이다.", "This text is about cat."]
-    chance = np.asarray(CrossEncoder.load(judge).predict([(text, sentence) for text in texts for sentence in sentences]))[:, 1].reshape(
-        4, 2
-    )
-    odds = np.log(chance / (1 - chance))
+    pairs = [(text, sentence) for text in texts for sentence in sentences]
+    logits = np.asarray(CrossEncoder.load(judge).predict(pairs), dtype=np.float64)
+    odds = (logits[:, 1] - np.logaddexp(logits[:, 0], logits[:, 2])).reshape(4, 2)
     odds -= len(texts) / (len(texts) + 20) * (odds.mean(axis=0) - odds.mean())
     assert [row["label"] for row in rows] == [["날씨", "cat"][best] for best in odds.argmax(axis=1)]
     refused = munjang("classify", tmp_path / "new.csv", "--labels", "날씨,cat", "--scorer", other)
