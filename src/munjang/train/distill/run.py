@@ -29,7 +29,7 @@ from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.options import Option, check_options, default_of
 from munjang.train import name_missing_extra
 from munjang.train.durable import write_text
-from munjang.train.examples import DataSource, Example, ExampleSet, read_examples
+from munjang.train.examples import DataSource, Example, ExampleSet, TeacherRecipe, read_examples
 from munjang.train.progress import Progress
 from munjang.train.recipe import ModelRecipe, Recipe, TopKeys, make_stage
 from munjang.types import DEFAULT_DEVICE, Device, Encoder
