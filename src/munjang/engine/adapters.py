@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from munjang.engine.modules import TransformerModule
+from munjang.engine.modules import TransformerModule, list_tasks
 from munjang.engine.onnxgraph import INT64, GraphBuilder, Input
 from munjang.engine.weights import Weights
 from munjang.errors import FolderError, quote
@@ -21,9 +21,8 @@ from munjang.types import Floats
 
 ADAPTER: Input = ("adapter", INT64, [])
 """The input that says which task is computed."""
-TASKS_KEY = "lora_adaptations"
 ORIGINAL, LOW_A, LOW_B = (f".parametrizations.weight.{part}" for part in ("original", "0.lora_A", "0.lora_B"))
-MOST_TASKS, LARGEST_RANK, LARGEST_ALPHA = 64, 1_024, 1e4
+LARGEST_RANK, LARGEST_ALPHA = 1_024, 1e4
 
 
 @dataclass(frozen=True)
@@ -36,17 +35,6 @@ class LowRank:
     def columns(self, start: int, stop: int) -> LowRank:
         """Return what is added to some columns of the weight."""
         return LowRank(self.a_KIR, self.b_KRO[:, :, start:stop])
-
-
-def list_tasks(module: TransformerModule) -> tuple[str, ...]:
-    """Return the names of the tasks that a model has adapters for, in the order of their stacks."""
-    names = module.config.get(TASKS_KEY)
-    if names is None:
-        return ()
-    known = isinstance(names, list) and all(isinstance(name, str) and name for name in names)
-    if not known or not 1 <= len(names) <= MOST_TASKS or len(set(names)) != len(names):
-        raise FolderError(f"{module.folder / 'config.json'}: {TASKS_KEY} is {quote(str(names))}, expected 1 to {MOST_TASKS} names of tasks")
-    return tuple(names)
 
 
 def name_originals(weights: Weights) -> None:

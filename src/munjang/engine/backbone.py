@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from munjang.engine.adapters import LowRank, list_tasks, name_originals
+from munjang.engine.adapters import LowRank, name_originals
 from munjang.engine.attention_shape import AttentionShape, read_attention_shapes
 from munjang.engine.deberta import Convolution, RelativePositions, compute_tables, read_convolution, read_relative_positions
 from munjang.engine.disentangled import RelativeTables
 from munjang.engine.families import FAMILIES, OTHER_NAMES, FamilyNames, find_family
-from munjang.engine.modules import Activation, TransformerModule
+from munjang.engine.modules import Activation, TransformerModule, list_tasks
 from munjang.engine.tensor_reader import Linear, Norm, TensorReader
 from munjang.engine.weights import Weights, find_weights
 from munjang.errors import FolderError, quote

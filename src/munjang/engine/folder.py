@@ -13,9 +13,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from munjang.engine.adapters import list_tasks
 from munjang.engine.jsonfile import read_json, read_object
-from munjang.engine.modules import LayerMixModule, Module, PoolingModule, RouterModule, StaticModule, TransformerModule, check_pooling
+from munjang.engine.modules import (
+    LayerMixModule,
+    Module,
+    PoolingModule,
+    RouterModule,
+    StaticModule,
+    TransformerModule,
+    check_pooling,
+    list_tasks,
+)
 from munjang.engine.read_module import MODULES_FILE, is_size, read_module, read_transformer_settings, refuse_remote_code
 from munjang.errors import FolderError, UsageError, quote
 from munjang.types import Metric, Pooling

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from munjang.errors import UsageError, quote
+from munjang.errors import FolderError, UsageError, quote
 from munjang.types import Pooling
 
 HIDDEN_ACTIVATIONS: dict[str, Activation] = {
@@ -126,3 +126,18 @@ class RouterModule:
 Module: TypeAlias = (
     TransformerModule | PoolingModule | DenseModule | LayerNormModule | NormalizeModule | StaticModule | LayerMixModule | RouterModule
 )
+
+
+TASKS_KEY = "lora_adaptations"
+MOST_TASKS = 64
+
+
+def list_tasks(module: TransformerModule) -> tuple[str, ...]:
+    """Return the names of the tasks that a model has adapters for, in the order of their stacks."""
+    names = module.config.get(TASKS_KEY)
+    if names is None:
+        return ()
+    known = isinstance(names, list) and all(isinstance(name, str) and name for name in names)
+    if not known or not 1 <= len(names) <= MOST_TASKS or len(set(names)) != len(names):
+        raise FolderError(f"{module.folder / 'config.json'}: {TASKS_KEY} is {quote(str(names))}, expected 1 to {MOST_TASKS} names of tasks")
+    return tuple(names)
