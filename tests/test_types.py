@@ -32,7 +32,6 @@ def entries() -> dict[str, Callable[[Path], object]]:
     from munjang.evaluate import (
         clustering,
         compare,
-        mse,
         nli,
         pairs,
         rerank,
@@ -59,7 +58,7 @@ def entries() -> dict[str, Callable[[Path], object]]:
         "compare_pairs": lambda _: compare.compare_pairs(fake, NAME, LABELLED),
         "compare_retrieval": lambda _: compare.compare_retrieval(fake, NAME, TASK),
         "cosine_scorer": lambda _: rerank.make_cosine_scorer(NAME, TASK, RUN, depth=1),
-        "evaluate_mse": lambda _: mse.evaluate_mse(fake, NAME, [TextPair("a", "b")]),
+        "evaluate_mse": lambda _: translation.evaluate_mse(fake, NAME, [TextPair("a", "b")]),
         "evaluate_nli": lambda _: nli.evaluate_nli(NAME, LABELLED, labels=["0", "1"]),
         "evaluate_pairs": lambda _: pairs.evaluate_pairs(NAME, LABELLED),
         "evaluate_rerank": lambda _: rerank.evaluate_rerank(NAME, TASK, RUN),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.cli.test_augment import make_cross
 
-from munjang.cli.models import check_model, differing, licence_of, pull_model
+from munjang.cli.models import check_model, find_difference, licence_of, pull_model
 from munjang.errors import FolderError, InputError, UsageError
 from munjang.models.registry import Found
 
@@ -100,10 +100,10 @@ def test_the_licence_comes_from_the_card(tmp_path: Path, card: str, licence: str
 
 
 def test_files_that_are_not_the_bundled_ones_are_named() -> None:
-    assert differing({"a": "1", "b": "2"}, {"a": "1", "b": "2"}) is None
-    assert "a: not the file" in str(differing({"a": "1"}, {"a": "2"}))
-    assert str(differing({"a": "1"}, {"a": "1", "gone": "2"})).startswith("gone")
-    assert str(differing({"a": "1", "new": "2"}, {"a": "1"})).startswith("new")
+    assert find_difference({"a": "1", "b": "2"}, {"a": "1", "b": "2"}) is None
+    assert "a: not the file" in str(find_difference({"a": "1"}, {"a": "2"}))
+    assert str(find_difference({"a": "1"}, {"a": "1", "gone": "2"})).startswith("gone")
+    assert str(find_difference({"a": "1", "new": "2"}, {"a": "1"})).startswith("new")
 
 
 def test_a_cross_encoder_is_shown_and_checked(munjang: Callable[..., Any], tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def written(folder: Path, name: str, text: str) -> Path:
 
 
 def pairs_of(path: Path, **options: object) -> list[tuple[str, str]]:
-    return [(pair.source, pair.translation) for pair in read_parallel_pairs(path, **options).pairs]  # type: ignore[arg-type]
+    return [(pair.a, pair.b) for pair in read_parallel_pairs(path, **options).pairs]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from munjang.errors import InputError, MissingExtra, UsageError
 from munjang.limits import LIMITS
-from munjang.text import read_json
+from munjang.text import readers
 from munjang.text.readers import find_format, read_rows, read_texts
 from munjang.text.records import BadLines
 
@@ -298,7 +298,7 @@ def test_a_file_in_which_no_quote_is_closed_is_refused_before_it_is_read_again_a
 def test_rows_do_not_depend_on_where_a_piece_of_the_file_ends(tmp_path, monkeypatch, cut):
     rows = [{"id": number, "text": f"비 {number}", "more": [1.5, {"a": "}"}]} for number in range(3)]
     (tmp_path / "a.json").write_text("[" + ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "]", encoding="utf-8")
-    monkeypatch.setattr(read_json, "_CHUNK", cut)
+    monkeypatch.setattr(readers, "_CHUNK", cut)
     found = list(read_rows(tmp_path / "a.json"))
     assert [row.values for row in found] == rows
     assert [row.where for row in found] == [f"a.json line {number}" for number in (1, 2, 3)]

@@ -66,7 +66,7 @@ def test_a_row_without_its_sentences_is_named(tmp_path: Path, line: str, columns
         read_parallel_pairs(path, columns=columns)
     assert message in str(told.value)
     kept = read_parallel_pairs(path, columns=columns, skip_bad=True)
-    assert [(pair.source, pair.translation) for pair in kept.pairs] == [("snow", "눈")]
+    assert [(pair.a, pair.b) for pair in kept.pairs] == [("snow", "눈")]
     assert [message in reason for reason in kept.skipped] == [True]
 
 

@@ -145,9 +145,9 @@ def rewritten(folder: Path, **changed: Any) -> None:
     """Change facts of a saved model as a stranger would, with the right checksum."""
     facts = json.loads((folder / MAIN).read_bytes()) | changed
     facts.pop("checksum")
-    from munjang.analyze.topics.saving import _read_json
+    from munjang.analyze.topics.saving import _to_json
 
-    (folder / MAIN).write_bytes(_read_json({**facts, "checksum": hashlib.sha256(_read_json(facts)).hexdigest()}))
+    (folder / MAIN).write_bytes(_to_json({**facts, "checksum": hashlib.sha256(_to_json(facts)).hexdigest()}))
 
 
 def test_a_file_in_the_place_of_the_folder_is_kept(model: TopicModel, tmp_path: Path) -> None:
