@@ -58,7 +58,9 @@ PoolingOption: TypeAlias = Annotated[Pooling | None, Option("How token vectors a
 PrecisionOption: TypeAlias = Annotated[Precision, Option("The number format of the output.")]
 DimensionsOption: TypeAlias = Annotated[int | None, Option("Keep this many leading dimensions (Matryoshka models).", min=1)]
 NormalizeOption: TypeAlias = Annotated[bool, Option("Normalise vectors to length 1.")]
-PromptNameOption: TypeAlias = Annotated[str | None, Option("The name of the model's prompt to put before every text.")]
+PromptNameOption: TypeAlias = Annotated[
+    str | None, Option("The name of the model's prompt to put before every text; also of its route or task adapter.")
+]
 LongTextOption: TypeAlias = Annotated[LongText, Option("How to handle texts beyond the model's limit.")]
 
 TextColumnOption: TypeAlias = Annotated[str | None, Option("The column with the text.")]

@@ -203,7 +203,7 @@ class CrossEngine:
         self.max_tokens: int = graph.facts["max_tokens"]
         self.vocabulary_size = graph.facts["vocabulary_size"]
         self._has_types = bool(graph.facts["has_types"])
-        self._session = Session(graph.model, graph.weights, threads=threads, placement=placement)
+        self._session = Session(graph.model, graph.weights, threads=threads, placement=placement, release=graph.release)
         check_run(lambda: self.logits([([0, 0], [0, 0]), ([0], [0])]), placement)
 
     def logits_of_batches(self, batches: Sequence[Sequence[PairIds]]) -> Iterator[Vectors]:
@@ -248,7 +248,7 @@ def _write_graph(folder: ModelFolder, head: CrossHead, placement: Placement) -> 
         "vocabulary_size": int(backbone.words_VE.shape[0]),
         "has_types": int(has_types),
     }
-    return replace(finish_graph(pen, inputs, [("logits", ["B", len(head.labels)])]), facts=facts)
+    return replace(finish_graph(pen, inputs, [("logits", ["B", len(head.labels)])]), facts=facts, release=weights.release)
 
 
 def _write_head(

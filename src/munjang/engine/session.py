@@ -11,8 +11,10 @@ import hashlib
 import json
 import mmap
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,8 @@ class CachedGraph:
     model: bytes
     weights: NamedArrays
     facts: Mapping[str, int] = field(default_factory=dict)
+    release: Callable[[], None] | None = None
+    """Gives back the memory of mapped files that the weights stand in; a session packs them anew and does not need it."""
 
 
 def find_cache_home() -> Path:
@@ -105,6 +109,7 @@ ERRORS_ONLY = 3
 """onnxruntime's log level; its warnings speak of graph rewriting and are of no use to users."""
 
 
+RELEASE_SECONDS = 0.01
 FATAL_ONLY = 4
 """For other devices than the CPU: what goes wrong there becomes a DeviceError, and need not be said twice."""
 
@@ -113,7 +118,13 @@ class Session:
     """Runs one graph; safe from many threads at once."""
 
     def __init__(
-        self, model: bytes, weights: Mapping[str, np.ndarray[Any, Any]], *, threads: int | None = None, placement: Placement = CPU
+        self,
+        model: bytes,
+        weights: Mapping[str, np.ndarray[Any, Any]],
+        *,
+        threads: int | None = None,
+        placement: Placement = CPU,
+        release: Callable[[], None] | None = None,
     ) -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
@@ -125,7 +136,8 @@ class Session:
         if kept:
             options.add_external_initializers(list(weights), kept)
         cores = threads or usable_cores()
-        self._session = _start(model, options, placement, cores)
+        with _keep_releasing(release):
+            self._session = _start(model, options, placement, cores)
         self.threads = min(placement.at_once or cores, cores)
         self._pool: ThreadPoolExecutor | None = None
         self._pool_owner = 0
@@ -154,6 +166,28 @@ class Session:
         if self._pool is None or self._pool_owner != os.getpid():  # threads do not survive a fork
             self._pool, self._pool_owner = ThreadPoolExecutor(self.threads, thread_name_prefix="munjang"), os.getpid()
         return self._pool
+
+
+@contextmanager
+def _keep_releasing(release: Callable[[], None] | None) -> Iterator[None]:
+    """Give back the memory of mapped files again and again while a session reads them, so that they never stand in it as a whole."""
+    if release is None:
+        yield
+        return
+    done = threading.Event()
+
+    def work() -> None:
+        while not done.wait(RELEASE_SECONDS):
+            release()
+
+    thread = threading.Thread(target=work, name="munjang-release", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        release()
 
 
 def _start(model: bytes, options: Any, placement: Placement, cores: int) -> Any:

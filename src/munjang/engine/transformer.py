@@ -25,6 +25,7 @@ from munjang.engine.modules import LayerMixModule, TransformerModule
 from munjang.engine.onnxgraph import GraphBuilder
 from munjang.engine.placed_graph import list_inputs, make_feed, make_layout, make_writer
 from munjang.engine.session import CachedGraph, Session, check_run, finish_graph, load_graph, make_cache_key, open_session, store_graph
+from munjang.engine.weights import Weights, find_weights
 from munjang.errors import FolderError
 from munjang.types import Vectors
 
@@ -43,7 +44,7 @@ class TransformerEngine:
         self.placement = placement
         self._has_adapters, self._adapter = bool(facts["tasks"]), 0
         self._folder, self._threads = folder, threads
-        self._session = Session(graph.model, graph.weights, threads=threads, placement=placement)
+        self._session = Session(graph.model, graph.weights, threads=threads, placement=placement, release=graph.release)
         self._token_session: Session | None = None
         self._layer_session: Session | None = None
         check_run(lambda: self.vectors([[0, 0], [0]]), placement)
@@ -92,7 +93,7 @@ class TransformerEngine:
         if self._token_session is None:
             placement = self.placement if self.placement.layout == "packed" else CPU
             graph = _write_graph(self._folder, placement, every_token=True)
-            self._token_session = Session(graph.model, graph.weights, threads=self._threads, placement=placement)
+            self._token_session = Session(graph.model, graph.weights, threads=self._threads, placement=placement, release=graph.release)
         return self._token_session
 
     def _token_feed(self, ids: Sequence[Sequence[int]], hidden_prefix: int) -> Feed:
@@ -119,7 +120,8 @@ def _load_graph(folder: ModelFolder, placement: Placement) -> CachedGraph:
 
 def _write_graph(folder: ModelFolder, placement: Placement, *, every_token: bool = False) -> CachedGraph:
     """Write the graph from token ids to the final vector and to token rows; with `every_token` also where only first tokens are pooled."""
-    backbone = _read_backbone(folder)
+    weights = _find_weights(folder)
+    backbone = _read_backbone(folder, weights)
     pen = GraphBuilder()
     layout = make_layout(pen, placement, first_position=backbone.first_position)
     writer = make_writer(pen, placement.compute)
@@ -147,11 +149,11 @@ def _write_graph(folder: ModelFolder, placement: Placement, *, every_token: bool
     if not first_only and has_rows:
         outputs.append(("tokens", ["T", backbone.dimension]))
     adapter = [ADAPTER] if backbone.tasks else []
-    return replace(finish_graph(pen, [*list_inputs(placement), *adapter], outputs), facts=facts)
+    return replace(finish_graph(pen, [*list_inputs(placement), *adapter], outputs), facts=facts, release=weights.release)
 
 
 def _open_layer_session(folder: ModelFolder, threads: int | None) -> Session:
-    backbone = _read_backbone(folder)
+    backbone = _read_backbone(folder, _find_weights(folder))
     pen = GraphBuilder()
     out = write_encoder(pen, backbone, PackedLayout(pen), FloatWriter(pen), keep_layers=True)
     outputs = [(f"layer_{number}", ["T", backbone.dimension]) for number in range(len(out.layers))]
@@ -160,7 +162,12 @@ def _open_layer_session(folder: ModelFolder, threads: int | None) -> Session:
     return open_session(pen, [*PACKED_INPUTS, *([ADAPTER] if backbone.tasks else [])], outputs, threads=threads)
 
 
-def _read_backbone(folder: ModelFolder) -> Backbone:
+def _find_weights(folder: ModelFolder) -> Weights:
     if not isinstance(folder.base, TransformerModule):
         raise FolderError(f"{folder.path}: holds no transformer")
-    return read_backbone(folder.base)
+    return find_weights(folder.base.folder)
+
+
+def _read_backbone(folder: ModelFolder, weights: Weights) -> Backbone:
+    assert isinstance(folder.base, TransformerModule)  # whose weights these are
+    return read_backbone(folder.base, weights)

@@ -38,6 +38,8 @@ _DTYPES: dict[str, np.dtype[Any]] = {
     "BOOL": np.dtype("?"),
 }
 
+RELEASE_BYTES = 1 << 25
+"""So much of mapped files stays in memory while tensors are read one after the other."""
 MAX_DIMENSIONS = 8
 """More would make a shape's product a long computation."""
 
@@ -56,6 +58,7 @@ class Weights(Mapping[str, Floats]):
     def __init__(self, files: Iterable[Path], *, limits: Limits = LIMITS) -> None:
         self.files = tuple(files)
         self._maps: dict[str, tuple[Path, mmap.mmap, _Entry]] = {}
+        self._read_bytes = 0
         for path in self.files:
             mapped, entries = _open(path, limits)
             for name, entry in entries.items():
@@ -67,7 +70,17 @@ class Weights(Mapping[str, Floats]):
         array = _to_float32(raw, entry.dtype)
         if array.dtype == np.float32 and not np.isfinite(array).all():
             raise FolderError(f"{path}: tensor {quote(name)} holds NaN or infinite values; the weights are damaged")
+        self._read_bytes += raw.nbytes
+        if self._read_bytes > RELEASE_BYTES:
+            self.release()
         return array
+
+    def release(self) -> None:
+        """Give back the memory of what has been read of the files; what is read again comes from the disk's cache."""
+        self._read_bytes = 0
+        if hasattr(mmap, "MADV_DONTNEED"):
+            for mapped in {id(mapped): mapped for _, mapped, _ in self._maps.values()}.values():
+                mapped.madvise(mmap.MADV_DONTNEED)
 
     def floats(self, name: str) -> Floats:
         """Return a tensor that must hold floating-point numbers."""

@@ -130,10 +130,10 @@ class SentenceEncoder:
         require_sentence_encoder(folder)
         ways = open_ways(folder, WayOptions(engine=engine, device=device, compute=compute, threads=threads, max_length=max_length))
         chosen = next(iter(ways.values())).engine.placement.compute if compute == "auto" else compute
-        return cls.join(ways, name=found.name, compute=chosen)
+        return cls.join_ways(ways, name=found.name, compute=chosen)
 
     @classmethod
-    def join(cls, ways: Mapping[str, Way], *, name: str, compute: Compute) -> SentenceEncoder:
+    def join_ways(cls, ways: Mapping[str, Way], *, name: str, compute: Compute) -> SentenceEncoder:
         """Return an encoder for each way through a model, which know each other; the first, which is the default."""
         encoders = {
             task: cls(way.folder, way.tokenizer, way.engine, name=name, compute=compute, max_length=way.max_length, task=task)

@@ -138,7 +138,7 @@ def batched_encoder(model: SentenceEncoder, batcher: Batcher) -> SentenceEncoder
         task: Way(way.folder, way.tokenizer, BatchedEngine(way.engine, batcher), way.max_length)
         for task, way in ({model.task: model} | model.ways).items()
     }
-    return SentenceEncoder.join(ways, name=model.name, compute=model.compute)
+    return SentenceEncoder.join_ways(ways, name=model.name, compute=model.compute)
 
 
 def batched_cross_encoder(model: CrossEncoder, batcher: Batcher) -> CrossEncoder:
