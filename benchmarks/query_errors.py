@@ -2,8 +2,8 @@
 
     python benchmarks/query_errors.py [--queries 600] [--library FILE] [--json FILE]
 
-A tenth of the syllables (a seeded draw for each question) gets a neighbouring key of the two-set keyboard in the place of one of its letters;
-or all spaces go. "before" is the same search without what Munjang does about it. Differences are paired over questions.
+A tenth of the syllables (a seeded draw for each question) gets a neighbouring key of the two-set keyboard in the place of one of its
+letters; or all spaces go. "before" is the same search without what Munjang does about it. Differences are paired over questions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def find_neighbours() -> dict[str, str]:
         key: "".join(
             other
             for other, (row, column) in places.items()
-            if other != key and abs(row - places[key][0]) <= 1 and abs(column - places[key][1]) <= 1 and (other in VOWELS) == (key in VOWELS)
+            if other != key and (other in VOWELS) == (key in VOWELS)
+            if abs(row - places[key][0]) <= 1 and abs(column - places[key][1]) <= 1
         )
         for key in places
     }
@@ -90,7 +91,7 @@ def main() -> None:
     with Library.open(path, documents, query_encoder=queries) as library:
         library.add({"id": id, "text": text} for id, text in task.corpus.items())
         for kind, questions in kinds.items():
-            library_module.restore_spaces = lambda text, way: text
+            library_module.restore_spaces = lambda text, _: text
             before = score(library, questions, task.qrels)
             library_module.restore_spaces = repair
             after = score(library, questions, task.qrels)

@@ -56,6 +56,6 @@ def index(
     facts = [
         ("search", answered),
         ("token vectors", info.token_vectors or "none"),
-        ("dictionary", count(info.dictionary, "entry", "entries")),
+        ("dictionary", count(info.dictionary, "entry")),
     ]
     print_facts([*facts, *([("passages read", f"{passages:,}")] if late else [])])
