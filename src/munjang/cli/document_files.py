@@ -70,7 +70,9 @@ class DocumentIntake:
                 return
             sections = read_document(path, characters=self._characters, reader=self._reader)
         except MissingExtra as error:
-            self._lacks_extra = self._lacks_extra or note(f"documents are left out: {error}") is None
+            if not self._lacks_extra:
+                note(f"documents are left out: {error}")
+            self._lacks_extra = True
             self._refuse(path, error, named=False)
             return
         except (DocumentError, OSError) as error:
