@@ -13,7 +13,14 @@ from munjang.library.words import question_words, restore_spaces, with_dictionar
 from munjang.text.dictionary import Dictionary, parse_dictionary
 
 WORDS_ONLY = Hybrid(meaning=0.0, words=1.0)
-LINES = "word\t바람막이왕\nsynonym\t휴대폰\t핸드폰\nmeans\t음료\t사과 주스\nvariant\t쥬스\t주스\nvariant\t바람 막이 왕\t바람막이왕\nstop\t추천\n"
+LINES = """\
+word	바람막이왕
+synonym	휴대폰	핸드폰
+means	음료	사과 주스
+variant	쥬스	주스
+variant	바람 막이 왕	바람막이왕
+stop	추천
+"""
 TEXTS = {"phone": "가벼운 휴대폰 케이스", "juice": "유기농 사과쥬스 한 병", "coat": "바람 막이 왕 등산 자켓", "tea": "국화차 추천 목록"}
 
 

@@ -78,6 +78,7 @@ def add(
     """
     if (prune or watch) and not any(Path(name).is_dir() for name in files):
         raise UsageError(f"{'--watch' if watch else '--prune'} needs a folder, found {', '.join(map(quote, files[:3]))}")
+    own_words = None if dictionary is None else read_dictionary(dictionary)
     bulk_model, made = find_bulk_model(files)
     with (
         DocumentReader() as reader,
@@ -90,8 +91,8 @@ def add(
             **(options | ({"token_vectors": options["token_vectors"] or "1bit"} if late else {})),
         ) as opened,
     ):
-        if dictionary is not None:
-            opened.use_dictionary(read_dictionary(dictionary))
+        if own_words is not None:
+            opened.use_dictionary(own_words)
         while True:
             before = snapshot(files) if watch else {}
             try:

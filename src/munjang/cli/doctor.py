@@ -260,6 +260,7 @@ EXTRAS = (
     Extra("umap", "UMAP before topics are grouped", ("umap",)),
     Extra("serve", "munjang serve", ("starlette", "uvicorn", "httptools", "pydantic", "orjson", "prometheus_client")),
     Extra("mcp", "munjang mcp", ("mcp", "starlette", "uvicorn", "httptools", "pydantic", "orjson", "prometheus_client")),
+    Extra("documents", "PDF, Office, HTML and HWP files", ("xberg", "pypdfium2", "unhwp")),
     Extra("train", "training: train, distill, adapt, augment, ablate", ("torch", "transformers", "accelerate", "sklearn")),
     Extra("dask", "Dask dataframes and clusters", ("dask", "distributed", "pandas", "pyarrow")),
     Extra("pgvector", "libraries in PostgreSQL", ("psycopg",)),

@@ -37,6 +37,7 @@ def info(library: LibraryArgument, as_json: JsonOption = False) -> None:
             ("passages", f"{found.passages:,} of at most {count(found.passage_characters, 'character')}"),
             ("model", f"{model_text(found)}, {found.dimension} dimensions"),
             ("words", _words(found.analyser)),
+            *([("dictionary", count(found.dictionary, "entry"))] if found.dictionary else []),
             *([("token vectors", found.token_vectors)] if found.token_vectors else []),
             ("size", f"{size_text(own)}, caches {size_text(caches)}"),
         ]

@@ -137,7 +137,8 @@ def _folder(folder: Path, columns: Columns, bad: BadLines | None, intake: Docume
         found += 1
         yield from replace(columns, format=None).read(path, bad=bad)
     if not found:
-        raise InputError(f"{folder}: holds no file that can be added, expected txt, csv, tsv, jsonl, json, parquet or documents")
+        expected = "txt, md, csv, tsv, jsonl, json or parquet, or documents such as pdf"
+        raise InputError(f"{folder}: holds no file that can be added, expected {expected}")
 
 
 def _text_of(path: Path, encoding: str) -> str:

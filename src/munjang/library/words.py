@@ -136,11 +136,9 @@ def restore_spaces(text: str, way: str) -> str:
 
 def _find_synonyms(words: list[str], way: str) -> list[str]:
     """Return the words of what the question's words mean, each once, without those that are asked for already."""
-    asked, added = " ".join(["", *words, ""]), dict[str, None]()
-    for phrase, others in _meanings(way):
-        if f" {phrase} " in asked:
-            added |= dict.fromkeys(word for other in others for word in other.split())
-    return [word for word in added if word not in words]
+    asked = " ".join(["", *words, ""])
+    others = [word for phrase, means in _meanings(way) if f" {phrase} " in asked for other in means for word in other.split()]
+    return [word for word in dict.fromkeys(others) if word not in words]
 
 
 @lru_cache(maxsize=16)
