@@ -94,7 +94,7 @@ def compute_loss(
     target_B = torch.arange(len(rows), device=texts_NTD.device)
     again = [[text == row.positive and place != number for place, text in enumerate(texts)] for number, row in enumerate(rows)]
     again_BN = torch.tensor(again, device=texts_NTD.device)  # another row's text that answers this one too is no negative
-    total = texts_NTD.new_zeros(())
+    total: Tensor = texts_NTD.new_zeros(())
     for size in dimensions:
         score_BN = score_maxsim(queries_BQD[..., :size], asked_BQ, texts_NTD[..., :size], real_NT)
         total = total + F.cross_entropy((score_BN / temperature).masked_fill(again_BN, -1e4), target_B)

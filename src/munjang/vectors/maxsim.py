@@ -230,8 +230,8 @@ def _choose_product(unit_QD: Vectors, codebook: TokenCodebook) -> Any:
     width = codebook.unpack(np.zeros((1, codebook.token_bytes), np.uint8)).shape[1]
     weight_QW = np.zeros((len(unit_QD), width), np.float32)
     is_centred = codebook.format == "1bit"
-    length = np.linalg.norm(codebook.scale_D) / 2 if is_centred else 1.0  # of every centred row: its values are half a scale
-    weight_QW[:, : codebook.dimension] = unit_QD * (codebook.scale_D / max(float(length), np.finfo(np.float32).tiny))
+    length = float(np.linalg.norm(codebook.scale_D)) / 2 if is_centred else 1.0  # of every centred row: its values are half a scale
+    weight_QW[:, : codebook.dimension] = unit_QD * (codebook.scale_D / (length or 1.0))
     step_Q1 = np.maximum(np.abs(weight_QW).max(axis=1, keepdims=True, initial=0), np.finfo(np.float32).tiny) / _DIGIT
     high_QW = np.rint(weight_QW / step_Q1)
     low_QW = np.rint((weight_QW / step_Q1 - high_QW) * 2 * _DIGIT)
