@@ -19,6 +19,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Literal, TypeAlias, get_args
@@ -27,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from munjang.errors import InputError, UsageError, quote
+from munjang.limits import usable_cores
 from munjang.types import Ints, Vectors
 from munjang.vectors.similarity import normalize
 
@@ -39,6 +41,8 @@ _BITS: dict[TokenFormat, int] = {"float32": 32, "int8": 8, "2bit": 2, "1bit": 1}
 _DIGIT = 63
 """The largest digit: two products of it with a byte fit 16 bits, in which some processors add them."""
 _TOKENS_AT_ONCE = 8_192
+_TOKENS_FOR_A_THREAD = 2_048
+"""Fewer are not worth a thread of their own."""
 _INT8_DEVIATIONS = 4.0
 _UNIFORM_STEP = 0.9957
 """The step, in deviations, with which four equal steps lose least of a normal distribution (Max, 1960)."""
@@ -196,13 +200,22 @@ def best_similarities(query_QD: Vectors, passages: TokenCodes, codebook: TokenCo
     score = _choose_product(unit_QD, codebook)
     if not len(unit_QD):
         return best_QP
-    for first, last, start, stop in _group_passages(passages.lengths_P):
+
+    def fill(group: tuple[int, int, int, int]) -> None:
+        first, last, start, stop = group
         lengths = passages.lengths_P[first:last]
         filled = np.flatnonzero(lengths)
         if len(filled):
             starts = (np.cumsum(lengths) - lengths)[filled]
             similarity_TQ = score(passages.codes_TB[start:stop])
             best_QP[:, first + filled] = np.maximum.reduceat(similarity_TQ, starts, axis=0).T
+
+    groups = list(_group_passages(passages.lengths_P))
+    if len(groups) < 2 or codebook.format == "float32":  # NumPy multiplies floats on all cores by itself
+        for group in groups:
+            fill(group)
+    else:
+        list(_threads().map(fill, groups))
     return best_QP
 
 
@@ -254,12 +267,20 @@ def _choose_product(unit_QD: Vectors, codebook: TokenCodebook) -> Any:
 def _group_passages(lengths_P: Ints) -> Iterator[tuple[int, int, int, int]]:
     """Yield neighbouring passages of about so many tokens together: first and last passage, first and last token."""
     ends_P = np.cumsum(lengths_P)
+    total = int(ends_P[-1]) if len(ends_P) else 0
+    share = min(_TOKENS_AT_ONCE, max(-(-total // usable_cores()), _TOKENS_FOR_A_THREAD))
     first = start = 0
     while first < len(lengths_P):
-        last = max(int(np.searchsorted(ends_P, start + _TOKENS_AT_ONCE, side="right")), first + 1)
+        last = max(int(np.searchsorted(ends_P, start + share, side="right")), first + 1)
         stop = int(ends_P[last - 1])
         yield first, last, start, stop
         first, start = last, stop
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Return the threads that all searches of this process share."""
+    return ThreadPoolExecutor(usable_cores(), thread_name_prefix="maxsim")
 
 
 @cache
