@@ -43,6 +43,7 @@ from munjang.evaluate.sts import evaluate_sts
 from munjang.evaluate.translation import evaluate_translation
 from munjang.evaluate.triplets import evaluate_triplets
 from munjang.library.library import Library
+from munjang.library.tune import tune
 from munjang.models.compress.vocabulary import PruneOptions
 from munjang.models.cross_encoder import CrossEncoder
 from munjang.models.prompted_encoder import PromptedEncoder
@@ -96,6 +97,7 @@ VERBS: dict[str, tuple[tuple[Callable[..., Any], ...], str | None]] = {
     "topics find": ((find_topics,), None),
     "topics fit": ((fit_topics,), "/api/topics"),
     "topics split": ((split_topic,), None),
+    "tune": ((tune,), None),
 }
 """Commands with the verbs that they do, and the path of the same on the server."""
 

@@ -18,6 +18,7 @@ _NAMES = {
     "munjang.models.sentence_encoder": ("SentenceEncoder",),
     "munjang.models.batch_encoder": ("Encoded", "TokenVectors"),
     "munjang.models.prompted_encoder": ("PromptedEncoder",),
+    "munjang.models.multi_vector_encoder": ("MultiVectorEncoder",),
     "munjang.models.cross_encoder": ("CrossEncoder", "RankedText", "Ranking"),
     "munjang.models.pair_classifier": ("PairClassifier",),
     "munjang.models.pair_scores": ("LabelScorer", "PairScores"),
@@ -27,6 +28,8 @@ _NAMES = {
     "munjang.library.library": ("Library",),
     "munjang.library.ranking": ("Hybrid",),
     "munjang.library.index_config": ("Tuning",),
+    "munjang.library.tune": ("TuneReport", "tune"),
+    "munjang.library.weights": ("SearchWeights",),
     "munjang.library.indexing": ("AddReport",),
     "munjang.library.results": ("Hit", "Info"),
     "munjang.library.store": ("Document",),
@@ -179,6 +182,9 @@ if TYPE_CHECKING:
     from munjang.library.results import Info as Info
     from munjang.library.search import UnknownKeyWarning as UnknownKeyWarning
     from munjang.library.store import Document as Document
+    from munjang.library.tune import TuneReport as TuneReport
+    from munjang.library.tune import tune as tune
+    from munjang.library.weights import SearchWeights as SearchWeights
     from munjang.models.batch_encoder import Encoded as Encoded
     from munjang.models.batch_encoder import TokenVectors as TokenVectors
     from munjang.models.cross_encoder import CrossEncoder as CrossEncoder
@@ -189,6 +195,7 @@ if TYPE_CHECKING:
     from munjang.models.inspect import compare_tokens as compare_tokens
     from munjang.models.inspect import inspect_text as inspect_text
     from munjang.models.long_text import TruncationWarning as TruncationWarning
+    from munjang.models.multi_vector_encoder import MultiVectorEncoder as MultiVectorEncoder
     from munjang.models.pair_classifier import PairClassifier as PairClassifier
     from munjang.models.pair_scores import LabelScorer as LabelScorer
     from munjang.models.pair_scores import PairScores as PairScores

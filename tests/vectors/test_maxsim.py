@@ -43,6 +43,10 @@ def test_float_scores_equal_those_of_sentence_transformers() -> None:
     np.testing.assert_allclose(maxsim_exact(query, passages), theirs, atol=1e-5)
 
 
+def unit(rows: np.ndarray) -> np.ndarray:
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("dimension", [48, 13])
 def test_codes_score_as_the_vectors_that_they_stand_for(format: TokenFormat, dimension: int) -> None:
@@ -50,12 +54,14 @@ def test_codes_score_as_the_vectors_that_they_stand_for(format: TokenFormat, dim
     [query] = make_passages([5], dimension, seed=1)
     book = fit_codebook(np.concatenate(passages), format)
     codes = [book.quantize(each) for each in passages]
-    unit_query = query / np.linalg.norm(query, axis=1, keepdims=True)
-    expected = [(unit_query @ book.dequantize(each).T).max(axis=1).mean() if len(each) else 0.0 for each in codes]
+    unit_query, rows = unit(query), [book.dequantize(each) for each in codes]
+    if format == "1bit":  # centred on both sides
+        unit_query, rows = unit(unit_query - book.centre_D), [unit(each - book.centre_D) if len(each) else each for each in rows]
+    expected = [(unit_query @ each.T).max(axis=1).mean() if len(each) else 0.0 for each in rows]
     np.testing.assert_allclose(maxsim(query, TokenCodes.join(codes, book), book), expected, atol=1e-4)
     places = token_similarities(query, codes[2], book).argmax(axis=1)
     best_QP = best_similarities(query, TokenCodes.join(codes, book), book)
-    np.testing.assert_allclose((unit_query @ book.dequantize(codes[2]).T)[np.arange(5), places], best_QP[:, 2], atol=1e-4)
+    np.testing.assert_allclose((unit_query @ rows[2].T)[np.arange(5), places], best_QP[:, 2], atol=1e-4)
 
 
 def test_more_bits_come_nearer_to_the_exact_score() -> None:

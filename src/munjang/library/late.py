@@ -25,7 +25,7 @@ from munjang.vectors.similarity import normalize
 from munjang.wording import count
 
 SKIP: tuple[SkippedTokens, ...] = ("special", "prompt")
-WEIGHT, WEIGHT_AFTER_MEANING = 0.5, 1.0
+WEIGHT, WEIGHT_AFTER_MEANING = 0.5, 0.9
 """The weight of MaxSim where nobody says otherwise, after words and meaning and after meaning alone; the rest goes to the first stage.
 
 Chosen on questions that are not reported (docs/results.md, library and search).

@@ -5,6 +5,9 @@ sentence-transformers calls mean_maxsim). The question stays in float32. A passa
 dimension: 8, 2 or 1 bits, or as float32. A `TokenCodebook` says what they mean: centre + scale × (code − middle), each dimension with its
 own centre and scale, so that 1 bit is the sign of the centred value.
 
+With 1 bit, the question's tokens are centred too, and the cosine is that of the centred vectors: what all tokens have in common tells
+nothing, and signs cannot say how much of it there is. That ranked better on questions apart (docs/results.md, library and search).
+
 All passages are scored in one product of whole numbers (onnxruntime's MatMulInteger): the question's weights become two digits of 7 bits,
 which costs less than 1e-4 of a score. `maxsim_exact` is the definition, written plainly.
 
@@ -16,6 +19,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Literal, TypeAlias, get_args
@@ -24,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from munjang.errors import InputError, UsageError, quote
+from munjang.limits import usable_cores
 from munjang.types import Ints, Vectors
 from munjang.vectors.similarity import normalize
 
@@ -36,6 +41,8 @@ _BITS: dict[TokenFormat, int] = {"float32": 32, "int8": 8, "2bit": 2, "1bit": 1}
 _DIGIT = 63
 """The largest digit: two products of it with a byte fit 16 bits, in which some processors add them."""
 _TOKENS_AT_ONCE = 8_192
+_TOKENS_FOR_A_THREAD = 2_048
+"""Fewer are not worth a thread of their own."""
 _INT8_DEVIATIONS = 4.0
 _UNIFORM_STEP = 0.9957
 """The step, in deviations, with which four equal steps lose least of a normal distribution (Max, 1960)."""
@@ -115,12 +122,22 @@ class TokenCodebook:
         values: Vectors = self.centre_D + self.scale_D * (codes_TD.astype(np.float32) - np.float32(self.middle))
         return values
 
+    def prepare_query(self, rows_QD: Vectors) -> Vectors:
+        """Return the unit vectors of a question's tokens as they are compared with codes."""
+        unit_QD = _to_units(rows_QD, self.dimension)
+        return normalize(unit_QD - self.centre_D) if self.format == "1bit" and len(unit_QD) else unit_QD
+
+    def compared_rows(self, codes_TB: Bytes) -> Vectors:
+        """Return the vectors with which a question is compared: those that codes stand for, with 1 bit centred and at unit length."""
+        rows_TD = self.dequantize(codes_TB)
+        return normalize(rows_TD - self.centre_D) if self.format == "1bit" and len(rows_TD) else rows_TD
+
     def unpack(self, codes_TB: Bytes) -> Bytes:
         """Return one code a byte; a last byte that is not full gives codes beyond the last dimension."""
         if self.format == "1bit":
             return np.unpackbits(codes_TB, axis=1)
         if self.format == "2bit":
-            return np.take(_FOUR_CODES, codes_TB).view(np.uint8).reshape(len(codes_TB), -1)
+            return np.take(_FOUR_CODES, codes_TB).view(np.uint8).reshape(len(codes_TB), 4 * codes_TB.shape[1])
         return codes_TB
 
 
@@ -178,25 +195,34 @@ def maxsim(query_QD: Vectors, passages: TokenCodes, codebook: TokenCodebook) -> 
 
 def best_similarities(query_QD: Vectors, passages: TokenCodes, codebook: TokenCodebook) -> Vectors:
     """Return the best cosine of each question token with any token of each passage, shape (Q, P)."""
-    unit_QD = _to_units(query_QD, codebook.dimension)
+    unit_QD = codebook.prepare_query(query_QD)
     best_QP = np.zeros((len(unit_QD), len(passages.lengths_P)), np.float32)
     score = _choose_product(unit_QD, codebook)
     if not len(unit_QD):
         return best_QP
-    for first, last, start, stop in _group_passages(passages.lengths_P):
+
+    def fill(group: tuple[int, int, int, int]) -> None:
+        first, last, start, stop = group
         lengths = passages.lengths_P[first:last]
         filled = np.flatnonzero(lengths)
         if len(filled):
             starts = (np.cumsum(lengths) - lengths)[filled]
             similarity_TQ = score(passages.codes_TB[start:stop])
             best_QP[:, first + filled] = np.maximum.reduceat(similarity_TQ, starts, axis=0).T
+
+    groups = list(_group_passages(passages.lengths_P))
+    if len(groups) < 2 or codebook.format == "float32":  # NumPy multiplies floats on all cores by itself
+        for group in groups:
+            fill(group)
+    else:
+        list(_threads().map(fill, groups))
     return best_QP
 
 
 def token_similarities(query_QD: Vectors, codes_TB: Bytes, codebook: TokenCodebook) -> Vectors:
     """Return the cosine of each question token with each token of one passage, shape (Q, T)."""
-    unit_QD = _to_units(query_QD, codebook.dimension)
-    similarity_QT: Vectors = unit_QD @ codebook.dequantize(codes_TB).T
+    unit_QD = codebook.prepare_query(query_QD)
+    similarity_QT: Vectors = unit_QD @ codebook.compared_rows(codes_TB).T
     return similarity_QT
 
 
@@ -216,14 +242,17 @@ def _choose_product(unit_QD: Vectors, codebook: TokenCodebook) -> Any:
         return lambda codes_TB: codebook.dequantize(codes_TB) @ unit_QD.T
     width = codebook.unpack(np.zeros((1, codebook.token_bytes), np.uint8)).shape[1]
     weight_QW = np.zeros((len(unit_QD), width), np.float32)
-    weight_QW[:, : codebook.dimension] = unit_QD * codebook.scale_D
+    is_centred = codebook.format == "1bit"
+    length = float(np.linalg.norm(codebook.scale_D)) / 2 if is_centred else 1.0  # of every centred row: its values are half a scale
+    weight_QW[:, : codebook.dimension] = unit_QD * (codebook.scale_D / (length or 1.0))
     step_Q1 = np.maximum(np.abs(weight_QW).max(axis=1, keepdims=True, initial=0), np.finfo(np.float32).tiny) / _DIGIT
     high_QW = np.rint(weight_QW / step_Q1)
     low_QW = np.rint((weight_QW / step_Q1 - high_QW) * 2 * _DIGIT)
     digits_WN = np.ascontiguousarray(np.concatenate([high_QW, low_QW]).T.astype(np.int8))
     step_Q = step_Q1[:, 0]
     total_Q = (high_QW + low_QW / (2 * _DIGIT)).sum(axis=1) * step_Q
-    base_Q = (unit_QD @ codebook.centre_D - codebook.middle * total_Q).astype(np.float32)
+    centre_Q = 0.0 if is_centred else unit_QD @ codebook.centre_D
+    base_Q = np.asarray(centre_Q - codebook.middle * total_Q, dtype=np.float32)
     count = len(unit_QD)
 
     def score(codes_TB: Bytes) -> Vectors:
@@ -238,12 +267,20 @@ def _choose_product(unit_QD: Vectors, codebook: TokenCodebook) -> Any:
 def _group_passages(lengths_P: Ints) -> Iterator[tuple[int, int, int, int]]:
     """Yield neighbouring passages of about so many tokens together: first and last passage, first and last token."""
     ends_P = np.cumsum(lengths_P)
+    total = int(ends_P[-1]) if len(ends_P) else 0
+    share = min(_TOKENS_AT_ONCE, max(-(-total // usable_cores()), _TOKENS_FOR_A_THREAD))
     first = start = 0
     while first < len(lengths_P):
-        last = max(int(np.searchsorted(ends_P, start + _TOKENS_AT_ONCE, side="right")), first + 1)
+        last = max(int(np.searchsorted(ends_P, start + share, side="right")), first + 1)
         stop = int(ends_P[last - 1])
         yield first, last, start, stop
         first, start = last, stop
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Return the threads that all searches of this process share."""
+    return ThreadPoolExecutor(usable_cores(), thread_name_prefix="maxsim")
 
 
 @cache
