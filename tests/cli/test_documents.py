@@ -139,6 +139,7 @@ def test_watching_waits_until_what_changed_is_still(tmp_path: Path) -> None:
     assert len(looks) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_an_add_that_is_killed_leaves_a_whole_library_and_is_continued(munjang: Callable, tmp_path: Path, tiny_bert_folder: Path) -> None:
     need_parsers()
