@@ -75,7 +75,6 @@ HEADS: dict[str, HeadNames] = {
     ),
     "GteForSequenceClassification": HeadNames("gte.pooler.dense", "tanh", "classifier"),
     "NewForSequenceClassification": HeadNames("new.pooler.dense", "tanh", "classifier"),
-    "NomicBertForSequenceClassification": HeadNames("nomic_bert.pooler.dense", "tanh", "classifier"),
     "JinaEmbeddingsV3ForSequenceClassification": _CLASSIFIER_TANH,
     "EuroBertForSequenceClassification": HeadNames(
         "dense",
