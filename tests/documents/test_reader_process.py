@@ -41,7 +41,7 @@ def make_odd(tmp_path: Path, body: str) -> tuple[DocumentReader, Path]:
         ("while True: pass", "more than 3 s"),
         ("import os; os.abort()", "crashed"),
         ("held = [bytearray(2**24) for _ in range(2**10)]", "memory"),
-        ("return process.ParsedFile((process.Block('paragraph', 'x' * 2**21),))", "more than 1,048,576 bytes"),
+        ("return process.ParsedFile((process.FileBlock('paragraph', 'x' * 2**21),))", "more than 1,048,576 bytes"),
         ("sys.exit(3)", "cannot be read (SystemExit"),
         ("print('{}' * 10_000); raise ValueError('odd')", "cannot be read (ValueError: odd)"),
     ],

@@ -22,7 +22,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufdd0-\ufdef\ufffe\uffff
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class FileBlock:
     """One piece of a file."""
 
     kind: BlockKind
@@ -37,14 +37,14 @@ class Block:
 class ParsedFile:
     """All blocks of a file, and what its places are."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[FileBlock, ...]
     place_kind: PlaceKind = "page"
     pages: int = 0
     empty_pages: int = 0
     """Pages of a PDF without a single character."""
 
 
-def make_block(kind: BlockKind, text: str, *, level: int = 0, place: str | int | None = None, keep_lines: bool = False) -> Block | None:
+def make_block(kind: BlockKind, text: str, *, level: int = 0, place: str | int | None = None, keep_lines: bool = False) -> FileBlock | None:
     """Return a block with a tidy text, or None if nothing is left of it."""
     tidy = _CONTROL.sub("", unicodedata.normalize("NFC", text.replace("\u00a0", " ").replace("\u200b", "")))
     tidy = "\n".join(line.rstrip() for line in tidy.splitlines()).strip("\n") if keep_lines else " ".join(tidy.split())
@@ -52,10 +52,10 @@ def make_block(kind: BlockKind, text: str, *, level: int = 0, place: str | int |
         return None
     if kind == "heading" and len(tidy) > LONGEST_HEADING:
         kind, level = "paragraph", 0
-    return Block(kind, tidy, level if kind == "heading" else 0, place)
+    return FileBlock(kind, tidy, level if kind == "heading" else 0, place)
 
 
-def make_rows(table: Sequence[Sequence[str]], *, place: str | int | None = None) -> Iterator[Block]:
+def make_rows(table: Sequence[Sequence[str]], *, place: str | int | None = None) -> Iterator[FileBlock]:
     """Yield a block for each row below the first, whose cells are the headers; a table of one row is that row.
 
     >>> [block.text for block in make_rows([["연료", "수"], ["장작", "41"], ["기름", ""]])]

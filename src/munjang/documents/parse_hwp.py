@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from munjang.documents.blocks import Block, ParsedFile, make_block, make_rows
+from munjang.documents.blocks import FileBlock, ParsedFile, make_block, make_rows
 
 
 def parse_hwp(raw: bytes) -> ParsedFile:
@@ -25,7 +25,7 @@ def parse_hwp(raw: bytes) -> ParsedFile:
     return ParsedFile(tuple(block for section in tree["sections"] for part in section["content"] for block in _blocks(part)))
 
 
-def _blocks(part: dict[str, Any]) -> Iterator[Block]:
+def _blocks(part: dict[str, Any]) -> Iterator[FileBlock]:
     [(kind, content)] = part.items()
     if kind == "Table":
         yield from make_rows([[_cell_text(cell) for cell in row["cells"]] for row in content["rows"]])

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from munjang.documents.blocks import Block, ParsedFile, make_block, make_rows
+from munjang.documents.blocks import FileBlock, ParsedFile, make_block, make_rows
 from munjang.documents.formats import DocumentFormat
 
 LONGEST_TITLE = 60
@@ -40,22 +40,22 @@ def parse_office(raw: bytes, format: DocumentFormat) -> ParsedFile:
     return ParsedFile(tuple(make(nodes)), format.place_kind)
 
 
-def _flow(nodes: list[tuple[int | None, dict[str, Any]]]) -> Iterator[Block]:
+def _flow(nodes: list[tuple[int | None, dict[str, Any]]]) -> Iterator[FileBlock]:
     for _, content in nodes:
         yield from _blocks(content, None)
 
 
-def _slides(nodes: list[tuple[int | None, dict[str, Any]]]) -> Iterator[Block]:
+def _slides(nodes: list[tuple[int | None, dict[str, Any]]]) -> Iterator[FileBlock]:
     """Yield blocks slide by slide; a short first line is the slide's heading."""
     seen: set[int | None] = set()
     for page, content in nodes:
         for block in _blocks(content, page):
             is_title = page not in seen and block.kind == "paragraph" and len(block.text) <= LONGEST_TITLE
             seen.add(page)
-            yield Block("heading", block.text, 1, page) if is_title else block
+            yield FileBlock("heading", block.text, 1, page) if is_title else block
 
 
-def _sheets(nodes: list[tuple[int | None, dict[str, Any]]]) -> Iterator[Block]:
+def _sheets(nodes: list[tuple[int | None, dict[str, Any]]]) -> Iterator[FileBlock]:
     """Yield the rows of each sheet; the heading before a table is the sheet's name."""
     name: str | None = None
     for _, content in nodes:
@@ -65,11 +65,11 @@ def _sheets(nodes: list[tuple[int | None, dict[str, Any]]]) -> Iterator[Block]:
             yield from _blocks(content, name)
 
 
-def _blocks(content: dict[str, Any], place: str | int | None) -> Iterator[Block]:
+def _blocks(content: dict[str, Any], place: str | int | None) -> Iterator[FileBlock]:
     kind = content["node_type"]
     if kind in _SKIPPED:
         return
-    block: Block | None
+    block: FileBlock | None
     if kind == "table":
         yield from make_rows(_cells(content["grid"]), place=place)
         return

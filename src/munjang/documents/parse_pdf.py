@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import hypot
 from typing import Any
 
-from munjang.documents.blocks import LONGEST_HEADING, Block, ParsedFile, make_block
+from munjang.documents.blocks import LONGEST_HEADING, FileBlock, ParsedFile, make_block
 
 LARGER = 1.1
 """A heading's letters, in those of the body."""
@@ -121,7 +121,7 @@ def _find_levels(lines: Sequence[PdfLine]) -> dict[float, int]:
     return {size: min(level, MOST_LEVELS) for level, size in enumerate(larger, start=1)}
 
 
-def _page_blocks(lines: Sequence[PdfLine], levels: dict[float, int]) -> Iterator[Block]:
+def _page_blocks(lines: Sequence[PdfLine], levels: dict[float, int]) -> Iterator[FileBlock]:
     widest = max((line.right for line in lines), default=0.0)
     group: list[PdfLine] = []
     for line in lines:
@@ -143,7 +143,7 @@ def _begins_block(before: PdfLine, line: PdfLine, widest: float) -> bool:
     return gap > PARAGRAPH_GAP * height or gap < -2 * height or before.right < SHORT_LINE * widest
 
 
-def _group_blocks(group: Sequence[PdfLine], levels: dict[float, int]) -> Iterator[Block]:
+def _group_blocks(group: Sequence[PdfLine], levels: dict[float, int]) -> Iterator[FileBlock]:
     first = group[0]
     text = _join_lines([line.text for line in group])
     level = levels.get(first.size, 0)

@@ -24,7 +24,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from munjang.documents.blocks import Block, ParsedFile
+from munjang.documents.blocks import FileBlock, ParsedFile
 from munjang.documents.formats import FORMATS, find_document_format
 from munjang.errors import InputError, MissingExtra, UsageError
 from munjang.limits import DOCUMENT_LIMITS, DocumentLimits
@@ -90,7 +90,7 @@ class DocumentReader:
         if find_spec(_PACKAGES[format.parser]) is None:
             raise MissingExtra(f"reading {format.name} files", "documents")
         answer = self._ask({"path": str(path.absolute()), "suffix": path.suffix.lower()})
-        blocks = tuple(Block(*each) for each in answer["blocks"])
+        blocks = tuple(FileBlock(*each) for each in answer["blocks"])
         if not blocks and answer["pages"] and answer["pages"] == answer["empty_pages"]:
             raise ScannedDocument(
                 f"is a scan: {count(answer['pages'], 'page')} without text\n  recognise its text first, such as with ocrmypdf"

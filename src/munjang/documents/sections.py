@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from munjang.documents.blocks import Block, ParsedFile, PlaceKind
+from munjang.documents.blocks import FileBlock, ParsedFile, PlaceKind
 
 TINY = 60
 """Characters of a piece that may join what follows its heading's end."""
@@ -53,7 +53,7 @@ class Section:
 @dataclass
 class _Piece:
     heading: tuple[str, ...]
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[FileBlock] = field(default_factory=list)
 
     @property
     def characters(self) -> int:

@@ -15,8 +15,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, Literal
 
-import numpy as np
-
 from munjang.errors import UsageError, quote
 from munjang.file_lock import PATIENCE, PatienceOption
 from munjang.library.feedback import liked_vector
@@ -31,11 +29,11 @@ from munjang.library.indexing import (
     remake_words,
     split_batches,
 )
-from munjang.library.late import check_format, encode_questions, find_codebook, make_codebook
-from munjang.library.matrix import unit
+from munjang.library.late import check_format, find_codebook, make_codebook
 from munjang.library.old_names import take_hybrid
 from munjang.library.open_store import check_model, choose_views, model_name, open_store, settings_for
-from munjang.library.ranking import By, Hybrid, Query
+from munjang.library.questions import check_question, make_queries, make_request
+from munjang.library.ranking import By, Query
 from munjang.library.records import Records, documents, storable
 from munjang.library.results import Hit, Info, info_of
 from munjang.library.search import KnownKeys, Readers, Request, UnknownKeyWarning, find, finish
@@ -43,21 +41,17 @@ from munjang.library.store import Document, Entry, NewWeights, Store
 from munjang.library.turns import Value, check_patience, read_again, write_in_turn
 from munjang.library.vector_search import VectorSearch
 from munjang.library.weights import SearchWeights, read_weights
-from munjang.library.where import Condition, parse_where
-from munjang.library.words import question_words, restore_spaces, with_dictionary, with_stems
+from munjang.library.where import Condition
+from munjang.library.words import with_dictionary, with_stems
 from munjang.options import Option, check_options, declared_options
 from munjang.other_names import SEARCH, explain_other_names
 from munjang.text.dictionary import Dictionary
 from munjang.text.korean import Analyser
 from munjang.text.records import BadLines
-from munjang.text.unicode import clean
-from munjang.text.validate_texts import validate_ids, validate_text, validate_texts
-from munjang.types import Encoder, Scorer, TokenEncoder, Vectors, check_encoder, check_scorer
+from munjang.text.validate_texts import validate_ids, validate_texts
+from munjang.types import Encoder, Scorer, TokenEncoder, check_encoder, check_scorer
 from munjang.vectors.maxsim import TokenFormat, check_token_format
 from munjang.wording import name_facts, quote_place
-
-QUERY_CHARACTERS = 10_000
-"""Characters of a query that are looked at for words."""
 
 
 class Library:
@@ -236,7 +230,7 @@ class Library:
             request = replace(request, hybrid=None, late=False)
             vector_D = read_again(lambda: liked_vector(self.store, None, like, unlike))
             return self._find([Query(vector_D, ())], [""], request)[0]
-        text = _question(query)
+        text = check_question(query)
         [asked] = self._queries([text], request)
         if like or unlike:
             near_D = asked.vector_D
@@ -266,7 +260,7 @@ class Library:
         `budget_seconds` is for each query. `like` and `unlike` belong to one query, so they are not taken.
         """
         request = self._request(locals() | {"like": (), "unlike": ()}, rerank)
-        texts = [_question(query) for query in validate_texts(queries, name="queries")]
+        texts = [check_question(query) for query in validate_texts(queries, name="queries")]
         self.store.verify()
         self._check_keys(request.where, strict, notes)
         return self._find(self._queries(texts, request), texts, request) if texts else []
@@ -434,27 +428,17 @@ class Library:
         return self._queries(texts, self._request({**_DEFAULTS, "query": ""}, None))
 
     def _queries(self, texts: Sequence[str], request: Request) -> list[Query]:
-        way = read_again(self.store.settings).analyser
-        texts = [restore_spaces(text, way) for text in texts]
-        tokens: Sequence[Vectors | None] = [None] * len(texts)
-        if request.late:
-            vectors, tokens = encode_questions(self._needed(self.query_encoder), texts)
-        elif request.needs_vectors:
-            vectors = self._needed(self.query_encoder).encode(texts)
-        else:
-            vectors = np.zeros((len(texts), 1), np.float32)
-        vectors_ND = unit(np.asarray(vectors, dtype=np.float32))
-        words: list[tuple[str, ...]] = [()] * len(texts)
-        if request.hybrid is not None or request.explain:
-            words = [question_words(text[:QUERY_CHARACTERS], way) for text in texts]
-        return [Query(*each) for each in zip(vectors_ND, words, texts, tokens, strict=True)]
+        encoder = self._needed(self.query_encoder) if request.late or request.needs_vectors else None
+        return make_queries(texts, request, encoder, read_again(self.store.settings).analyser)
 
     def _request(self, values: Mapping[str, Any], rerank: Scorer | Literal["late"] | bool | None) -> Request:
         """Return what the options ask for; by default a library with token vectors re-ranks by them."""
+        check_options(Library.search, values)
         weights = read_weights(read_again(self.store.settings).weights, name=self.store.name)
         if rerank is not None and not isinstance(rerank, bool) and rerank != "late":
-            return _request(values, rerank=rerank, weights=weights)
-        request = _request(values, rerank=None, weights=weights)
+            check_scorer(rerank, "rerank")
+            return make_request(values, rerank=rerank, weights=weights)
+        request = make_request(values, rerank=None, weights=weights)
         if rerank is False or values.get("query", "") is None or (rerank is None and values["by"] == "words"):
             return request
         late = read_again(lambda: find_codebook(self.store)) is not None and isinstance(self.query_encoder, TokenEncoder)
@@ -466,34 +450,4 @@ class Library:
         return replace(request, late=late)
 
 
-def _request(values: Mapping[str, Any], *, rerank: Scorer | None, weights: SearchWeights) -> Request:
-    """Return what the options of `Library.search` ask for; `values` may hold more."""
-    check_options(Library.search, values)
-    if rerank is not None:
-        check_scorer(rerank, "rerank")
-    where, by = values["where"], values["by"]
-    if not isinstance(where, str | Condition | None):
-        raise UsageError(f"where is a {type(where).__name__}, expected a filter such as \"year >= 2020 and category = '소설'\"")
-    return Request(
-        k=values["k"],
-        where=parse_where(where) if isinstance(where, str) else where,
-        hybrid=None if by == "meaning" else Hybrid(meaning=0) if by == "words" else by or Hybrid(words=weights.words),
-        weights=weights,
-        exact=values["exact"],
-        without=frozenset((*values["like"], *values["unlike"])),
-        min_score=values["min_score"],
-        rerank=rerank,
-        rerank_share=values["rerank_share"],
-        budget_seconds=values["budget_seconds"],
-        explain=values["explain"],
-    )
-
-
 _DEFAULTS: dict[str, Any] = {name: declared.default for name, declared in declared_options(Library.search).items()}
-
-
-def _question(text: str) -> str:
-    text = clean(validate_text(text, name="query"))
-    if not text.strip():
-        raise UsageError("the query is empty, expected something to look for")
-    return text
