@@ -62,7 +62,7 @@ def score(library: Library, questions: dict[str, str], qrels: dict[str, dict[str
     """Return nDCG@10 of each question; each has one paragraph."""
     names = list(questions)
     gains = []
-    for name, hits in zip(names, library.search_many([questions[name] for name in names], 10, hybrid=True), strict=True):
+    for name, hits in zip(names, library.search_many([questions[name] for name in names], 10), strict=True):
         rank = next((at for at, hit in enumerate(hits, start=1) if qrels[name].get(hit.id)), None)
         gains.append(0.0 if rank is None else 1 / math.log2(rank + 1))
     return np.array(gains)

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from munjang.library.library import Library
-from munjang.library.ranking import Hybrid
 from munjang.library.words import question_words, restore_spaces, with_dictionary
 from munjang.text.dictionary import Dictionary, parse_dictionary
 
-WORDS_ONLY = Hybrid(meaning=0.0, words=1.0)
 LINES = """\
 word	바람막이왕
 synonym	휴대폰	핸드폰
@@ -47,7 +45,7 @@ def library(tmp_path: Path):
 
 
 def find(library: Library, query: str) -> list[str]:
-    return [hit.id for hit in library.search(query, 4, hybrid=WORDS_ONLY) if hit.score > 0]
+    return [hit.id for hit in library.search(query, 4, by="words") if hit.score > 0]
 
 
 def test_words_are_made_anew_and_vectors_stay(library: Library) -> None:
