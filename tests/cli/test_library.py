@@ -50,6 +50,10 @@ def library(news: Path, munjang: Munjang) -> Path:
 def test_every_documented_line_works_in_its_order(munjang: Munjang) -> None:
     lines = [line for block in blocks("sh") for line in block.splitlines()]
     assert len(lines) >= 13
+    Path("notes.csv").write_text(
+        "id,text,title\n" + "".join(f"{n},a note about topic {n},topic {n}\n" for n in range(30)), encoding="utf-8"
+    )
+    assert munjang("add", "tuned.db", "notes.csv").code == 0
     for line in lines:
         program, *arguments = shlex.split(line)
         assert program == "munjang"
@@ -59,10 +63,10 @@ def test_every_documented_line_works_in_its_order(munjang: Munjang) -> None:
 
 
 def test_the_documented_python_runs(tmp_path: Path, minilm: str) -> None:
-    for code in blocks("python"):
+    for code, begins in zip(blocks("python"), ("titles ", "2 "), strict=True):
         done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
-        assert done.stdout.startswith("2 ")
+        assert done.stdout.startswith(begins)
 
 
 def test_adding_again_encodes_nothing(library: Path, munjang: Munjang) -> None:

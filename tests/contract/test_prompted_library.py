@@ -62,17 +62,17 @@ def add_by_server(path: Path, folder: Path) -> None:
 
 def search_in_python(path: Path, folder: Path) -> list[tuple[str, float]]:
     with Library.open(path, SentenceEncoder.load(folder), create=False) as library:
-        return [(hit.id, hit.score) for hit in library.search(QUESTION, 4)]
+        return [(hit.id, hit.score) for hit in library.search(QUESTION, 4, by="meaning")]
 
 
 def search_by_command(path: Path, folder: Path) -> list[tuple[str, float]]:
-    found = json.loads(call_command("search", str(path), QUESTION, "-k", "4", "--model", str(folder), "--json"))
+    found = json.loads(call_command("search", str(path), QUESTION, "-k", "4", "--by", "meaning", "--model", str(folder), "--json"))
     return [(hit["id"], hit["score"]) for hit in found]
 
 
 def search_by_server(path: Path, folder: Path) -> list[tuple[str, float]]:
     with running(ServerSettings(data=path.parent), SentenceEncoder.load(folder)) as server:
-        answer = server.post(f"/api/libraries/{path.stem}/search", {"query": QUESTION, "k": 4})
+        answer = server.post(f"/api/libraries/{path.stem}/search", {"query": QUESTION, "k": 4, "by": "meaning"})
         assert answer.status == 200, answer.body
         return [(hit["id"], hit["score"]) for hit in answer.json["hits"]]
 
@@ -118,7 +118,7 @@ def test_a_library_made_without_prompts_is_still_read_without_them(folder: Path,
     model = SentenceEncoder.load(folder)
     with Library.open(tmp_path / "plain.db", Plain(model), analyser="bigrams") as library:
         library.add(RECORDS[:3])  # it cannot count tokens, so nothing is split
-        before = [(hit.id, hit.score) for hit in library.search(QUESTION, 4)]
+        before = [(hit.id, hit.score) for hit in library.search(QUESTION, 4, by="meaning")]
     assert search_in_python(tmp_path / "plain.db", folder) == before
     assert [id for id, _ in search_by_command(tmp_path / "plain.db", folder)] == [id for id, _ in before]
 

@@ -100,7 +100,7 @@ def test_a_library_searches_with_the_route_of_queries(routed, tmp_path):
     model = SentenceEncoder.load(routed / "two")
     with Library.open(tmp_path / "two.db", model) as library:
         library.add([{"id": str(number), "text": text} for number, text in enumerate(TEXTS[:4])])
-        hit = library.search("cat", k=1)[0]
+        hit = library.search("cat", k=1, by="meaning")[0]
     scores = model.for_queries().encode("cat") @ model.for_documents().encode(TEXTS[:4]).T
     assert (hit.id, hit.score) == (str(int(scores.argmax())), pytest.approx(scores.max(), abs=1e-5))
 

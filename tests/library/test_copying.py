@@ -26,8 +26,8 @@ def test_a_copy_holds_the_same_answers_and_is_made_once(opened, encoder):
     assert copy_documents(source.store, target.store) == 4
     assert copy_documents(source.store, target.store) == 0
     assert len(encoder.seen) == seen
-    asked = source.search("rain 2", k=3)
-    assert [(hit.id, hit.score) for hit in target.search("rain 2", k=3)] == [(hit.id, hit.score) for hit in asked]
+    asked = source.search("rain 2", k=3, by="meaning")  # how rare words are differs: the target has one document more
+    assert [(hit.id, hit.score) for hit in target.search("rain 2", k=3, by="meaning")] == [(hit.id, hit.score) for hit in asked]
     assert target.get(["own"])[0].text == "snow"
 
 

@@ -132,7 +132,7 @@ def test_a_library_keeps_the_model_that_made_it(both: Running, small: SentenceEn
     records = [{"id": str(number), "text": text} for number, text in enumerate(SHORT)]
     made = both.post("/api/libraries", {"name": "mine", "records": records, "model": "small"})
     assert (made.status, made.json["model"], made.json["dimension"]) == (201, "small", small.dimension)
-    hit = both.post("/api/libraries/mine/search", {"query": SHORT[0], "k": 1}).json["hits"][0]
+    hit = both.post("/api/libraries/mine/search", {"query": SHORT[0], "k": 1, "by": "meaning"}).json["hits"][0]
     assert hit["id"] == "0"
     assert hit["score"] == pytest.approx(1, abs=1e-4)
     reranked = {"query": SHORT[0], "rerank": True, "rerank_model": "other-reranker"}
@@ -158,7 +158,7 @@ def test_libraries_find_their_models_by_fingerprint_and_others_are_refused(
         listed = {each["name"]: each["model"] for each in server.get("/api/libraries").json["libraries"]}
         assert listed == {"one": model.name, "two": "small"}
         for name in listed:
-            hit = server.post(f"/api/libraries/{name}/search", {"query": "the rain"}).json["hits"][0]
+            hit = server.post(f"/api/libraries/{name}/search", {"query": "the rain", "by": "meaning"}).json["hits"][0]
             assert hit["score"] == pytest.approx(1, abs=1e-4)
     with pytest.raises(UsageError) as refused, running(settings, model, libraries=(paths[2],), more_models=[small]):
         raise AssertionError("a library of a model that is not served was opened")

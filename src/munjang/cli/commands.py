@@ -23,11 +23,11 @@ GROUPS = {
     "Prepare": (
         CommandEntry("encode", "munjang.cli.encode", "Encode a file of texts as vectors."),
         CommandEntry("add", "munjang.cli.add", "Add documents to a library or update it."),
-        CommandEntry("text", "munjang.cli.text", "Print the text of documents: PDF, Office, HTML, HWP and more."),
+        CommandEntry("text", "munjang.cli.text", "Print the text of documents, as munjang add reads it."),
         CommandEntry("remove", "munjang.cli.remove", "Remove documents from a library by id."),
         CommandEntry("reencode", "munjang.cli.reencode", "Re-encode every document of a library."),
         CommandEntry("index", "munjang.cli.index", "Build what searches of a library use."),
-        CommandEntry("tune", "munjang.cli.tune", "Choose how much words and token vectors weigh in a library's searches."),
+        CommandEntry("tune", "munjang.cli.tune", "Choose how much words and token vectors weigh in searches."),
         CommandEntry("copy", "munjang.cli.copy", "Copy documents and vectors from one library to another."),
         CommandEntry("lint", "munjang.cli.lint", "Find problems in a data file, or leaks between two."),
     ),

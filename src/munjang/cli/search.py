@@ -57,8 +57,9 @@ def search(
     chosen_model: ModelChoice,
     as_json: JsonOption = False,
 ) -> None:
-    """Search a library by meaning and words, and by token vectors where it has them; --by looks at meaning or words alone.
+    """Search a library by meaning and words.
 
+    Token vectors count too where the library has them; --by looks at meaning or words alone.
     A score goes from 0 (nothing in common) to 1 (the most that is possible); --explain shows its parts.
     A long document is found by its best passage, which is shown with its position.
     -o writes one row per hit as .csv, .tsv or .jsonl.

@@ -28,7 +28,7 @@ def tune(
     chosen_model: ModelChoice,
     as_json: JsonOption = False,
 ) -> None:
-    """Choose how much words and token vectors weigh in the searches of a library.
+    """Choose how much words and token vectors weigh in searches.
 
     Without QUESTIONS, titles in the metadata are the questions, else first sentences of documents with several passages.
     The weights are stored in the library if they rank questions better that they were not chosen on; otherwise the built-in ones stay.

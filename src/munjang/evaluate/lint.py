@@ -31,6 +31,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 _EXAMPLES = 5
 
 
+@brief_repr
 @dataclass(frozen=True, slots=True)
 class LintRow:
     """The texts of one row, its label or score in words, how alike it says they are (None: it does not say), and its place."""

@@ -407,7 +407,7 @@ class Library:
             notes.extend(unknown)
             return
         for note in unknown:
-            warnings.warn(f"{self.store.name}: {note}", UnknownKeyWarning, stacklevel=4)
+            warnings.warn(f"{self.store.name}: {note}", UnknownKeyWarning, stacklevel=5)
 
     def _needed(self, encoder: Encoder | None) -> Encoder:
         if encoder is None:

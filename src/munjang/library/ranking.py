@@ -33,6 +33,7 @@ COSINES = (-1.0, 1.0)
 """The lowest and the highest cosine."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Query:
     """One thing to look for: a unit vector, the words of the question if it has any, and its tokens' vectors if these are compared."""

@@ -35,7 +35,7 @@ from munjang.text.validate_texts import validate_texts
 from munjang.types import Floats, SkippedTokens, Vectors
 from munjang.vectors.maxsim import TokenCodes, fit_codebook, maxsim
 from munjang.vectors.similarity import normalize
-from munjang.wording import name_facts, quote_place
+from munjang.wording import brief_repr, name_facts, quote_place
 
 Kept = TypeVar("Kept")
 
@@ -172,6 +172,7 @@ class MultiVectorEncoder:
         return number
 
 
+@brief_repr
 @dataclass(frozen=True)
 class MultiVectorRole:
     """A multi-vector model for queries or for documents, as a library takes it."""
