@@ -50,9 +50,7 @@ def library(news: Path, munjang: Munjang) -> Path:
 def test_every_documented_line_works_in_its_order(munjang: Munjang) -> None:
     lines = [line for block in blocks("sh") for line in block.splitlines()]
     assert len(lines) >= 13
-    Path("notes.csv").write_text(
-        "id,text,title\n" + "".join(f"{n},a note on topic {n},topic {n}\n" for n in range(30)), encoding="utf-8"
-    )
+    Path("notes.csv").write_text("id,text,title\n" + "".join(f"{n},a note on topic {n},topic {n}\n" for n in range(30)), encoding="utf-8")
     assert munjang("add", "tuned.db", "notes.csv").code == 0
     for line in lines:
         program, *arguments = shlex.split(line)
