@@ -1,10 +1,10 @@
 """Bulk encoding, measured: memory, throughput against `encode`, workers against threads, and Dask with sentence-transformers.
 
-    python benchmarks/bulk.py [--parts memory,throughput,crew,dask] [--rows 30000] [--rounds 3] [--model NAME] [--json FILE]
+    python benchmarks/bulk.py [--parts memory,throughput,workers,dask] [--rows 30000] [--rounds 3] [--model NAME] [--json FILE]
 
 memory      peaks of a run at 100,000 and 1,000,000 rows, with a tiny model made here, in shards of the usual 16,384 rows
 throughput  `munjang bulk` without options against `encode` of texts that are in memory already
-crew        as many workers as cores with one thread each, against one worker with all threads
+workers     as many workers as cores with one thread each, against one worker with all threads
 dask        `munjang bulk --dask local`, against map_partitions with sentence-transformers: written the obvious way (the function that is
             mapped loads the model), and with the model kept in each process
 
@@ -35,12 +35,12 @@ from encode import processor
 
 HERE = Path(__file__).resolve().parent
 CORES = len(os.sched_getaffinity(0))
-SHARDS = {"throughput": 24, "crew": 24, "dask": 8}
+SHARDS = {"throughput": 24, "workers": 24, "dask": 8}
 """Shards, or partitions, of the input: many where a worker that waits for the last one would count, few where each loads a model."""
 MEMORY_ROWS, MEMORY_SHARD = (100_000, 1_000_000), 16_384
 ROUTES = {
     "throughput": ["encode", "bulk"],
-    "crew": [f"bulk 1x{CORES}", f"bulk {CORES}x1"],
+    "workers": [f"bulk 1x{CORES}", f"bulk {CORES}x1"],
     "dask": ["map_partitions", "map_partitions, kept", "dask bulk"],
 }
 Facts = dict[str, float]
@@ -124,7 +124,7 @@ def show(title: str, table: dict[str, Facts]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", default="memory,throughput,crew,dask")
+    parser.add_argument("--parts", default="memory,throughput,workers,dask")
     parser.add_argument("--rows", type=int, default=30_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--model", default="ko-en-small")

@@ -43,8 +43,7 @@ def bulk(
     source: str, output: str, model: str, shards: int, *, workers: int | None = None, threads: int | None = None, dask: str | None = None
 ) -> float:
     """Return the seconds from the beginning of the first shard to the end of the job."""
-    from munjang.bulk.job import BulkSettings
-    from munjang.bulk.run import WorkerConfig, encode_bulk
+    from munjang.bulk.run import encode_bulk
 
     with Path(source).open("rb") as lines:
         rows = sum(1 for _ in lines)
@@ -57,8 +56,8 @@ def bulk(
 
         return done
 
-    crew = WorkerConfig(dask=dask) if workers is None or threads is None else WorkerConfig(workers, threads, dask)
-    encode_bulk([source], output, model=model, settings=BulkSettings(shard_rows=math.ceil(rows / shards)), crew=crew, watch=watch)
+    own = {} if workers is None or threads is None else {"workers": workers, "threads": threads}
+    encode_bulk([source], output, model=model, shard_rows=math.ceil(rows / shards), dask=dask, watch=watch, **own)
     return time.perf_counter() - begun
 
 

@@ -138,14 +138,14 @@ def sign_flip(gap: np.ndarray) -> float:
 
 
 def tune(data: Labelled, seed: int, *, size: int = 8, tested: int = 1_000) -> dict[str, Any]:
-    from munjang.cli.classify_tune import compare_tuned
+    from munjang.analyze.classify.tuning import compare_tuned
     from munjang.models.registry import resolve
-    from munjang.train.tune_labels import tune_body
+    from munjang.train.tune_labels import BodyTuner
 
     drawn, test = draw_examples(data, size, seed)
     test = test[:tested]
-    texts, labels, folder = [data.texts[row] for row in drawn], data.labels[drawn].tolist(), resolve(None).path
-    number_N = np.unique(data.labels[drawn], return_inverse=True)[1]
+    texts, labels, tuner = [data.texts[row] for row in drawn], data.labels[drawn].tolist(), BodyTuner(resolve(None).path)
+    target_NC = data.labels[drawn][:, None] == np.unique(data.labels[drawn])
 
     def measure(train_ND: np.ndarray, test_ND: np.ndarray) -> tuple[float, float]:
         start = time.process_time()
@@ -156,14 +156,14 @@ def tune(data: Labelled, seed: int, *, size: int = 8, tested: int = 1_000) -> di
 
     frozen, frozen_cpu = measure(data.vectors[drawn], data.vectors[test])
     start = time.process_time()
-    body = tune_body(folder, texts, number_N.tolist(), seed=seed)
+    body = tuner.tune(texts, target_NC, seed=seed)
     train_ND = body.encode(texts)
     tune_cpu = time.process_time() - start
     body.text = replace(body.text, max_length=128)
     tuned, _ = measure(train_ND, body.encode([data.texts[row] for row in test]))
     print(f"{data.name} {seed}: frozen {frozen:.2f}, tuned {tuned:.2f}, {tune_cpu:.1f} s", file=sys.stderr, flush=True)
     start = time.process_time()
-    outcome = compare_tuned(texts, labels, folder, data.vectors[drawn], seed=seed)
+    outcome = compare_tuned(texts, target_NC, tuner, data.vectors[drawn], multi=False, seed=seed)
     compare_cpu = time.process_time() - start
     return {
         "set": data.name,

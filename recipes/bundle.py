@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("name", nargs="?")
     parser.add_argument("--hashes", action="store_true", help="write the hashes of the bundled models again, and nothing else")
-    parser.add_argument("--rerank-share", type=float, help="the say that a re-ranker asks for beside a first ranking")
+    parser.add_argument("--rerank-share", type=float, help="the weight that a re-ranker asks for; the rest goes to the first-stage score")
     chosen = parser.parse_args()
     if chosen.hashes:
         write_hashes()

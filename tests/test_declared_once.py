@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
-from importlib import import_module
 from inspect import signature
 from inspect import unwrap as inspect_unwrap
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import pytest
-import typer.main
 
 import munjang
 from munjang.analyze.classify.apply import apply_classifier
-from munjang.analyze.classify.entailment import classify_by_entailment
 from munjang.analyze.classify.fitting import fit_classifier
-from munjang.analyze.classify.zero_shot import classify_texts
+from munjang.analyze.classify.zero_shot import classify_by_entailment, classify_texts
 from munjang.analyze.clusters import cluster
 from munjang.analyze.keywords import extract_keywords, find_cluster_phrases
 from munjang.analyze.layout import lay_out
@@ -29,7 +26,8 @@ from munjang.analyze.topics.assign import find_topics
 from munjang.analyze.topics.edit import split_topic
 from munjang.analyze.topics.fitting import fit_topics
 from munjang.bulk.job import BulkSettings
-from munjang.bulk.run import WorkerConfig
+from munjang.bulk.run import WorkerConfig, encode_bulk
+from munjang.cli.commands import find, load_command
 from munjang.cli.compress import CompressionSteps
 from munjang.errors import UsageError
 from munjang.evaluate.calibrate import calibrate
@@ -116,14 +114,14 @@ OWN = {
 CHANGED: dict[tuple[str, str], Any] = {("distill", name): value for name, value in (DISTILL_STAGE | STUDENT).items()}
 """Defaults of a package that does the verb for a purpose of its own; they stand in `train/distill/run.py` alone."""
 
-LATER = {("add", name) for name in ("patience", *declared_options(read_texts))}
+LATER = {("add", name) for name in ("patience", "distributed", *declared_options(read_texts))}
 """Options of a verb that a request of the server does not have."""
 
 
 @cache
 def command_of(name: str) -> Any:
     first, *rest = name.split()
-    found = typer.main.get_command(import_module(f"munjang.cli.{first}").app)
+    found = load_command(find(first))
     for word in rest:
         found = found.commands[word]
     return found
@@ -177,9 +175,10 @@ def test_the_command_line_has_the_option_as_it_is_declared(command: str, verb: C
     else:
         assert parameter.default == default
     if declared.choices:
-        assert get_args(parameter.type_descriptor.annotation) == declared.choices
+        assert tuple(parameter.type.choices) == declared.choices
     else:
-        assert (parameter.min, parameter.max) == (declared.option.min, declared.option.max)
+        bounds = getattr(parameter.type, "min", None), getattr(parameter.type, "max", None)
+        assert bounds == (declared.option.min, declared.option.max)
 
 
 @pytest.mark.parametrize(("path", "verb", "name"), SERVED, ids=lambda value: getattr(value, "__name__", str(value)))
@@ -192,6 +191,26 @@ def test_the_server_has_the_option_as_it_is_declared_or_a_lower_bound(path: str,
     if declared.option.max is not None:
         assert found["maximum"] <= declared.option.max
     assert set(found.get("enum", ())) <= set(declared.choices)
+
+
+TOOLS = {"search": Library.search, "similar": Library.search, "keywords": extract_keywords}
+"""Tools of the MCP server that do a verb."""
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_tool_for_language_models_has_the_options_as_they_are_declared_or_a_lower_bound(tool: str) -> None:
+    tools = pytest.importorskip("munjang.serve.mcp_tools", reason="the extra serve is not installed")
+    with_write = tools.Toolbox(None, (), None, write=True)
+    schema = with_write.find(tool).arguments.model_json_schema()["properties"]
+    declared = {name: each for name, each in declared_options(TOOLS[tool]).items() if name in schema}
+    assert len(declared) >= 2
+    for name, each in declared.items():
+        found = {key: value for part in (schema[name], *schema[name].get("anyOf", ())) for key, value in part.items()}
+        assert found["description"] == each.option.help
+        assert each.takes_several or schema[name].get("default") == each.default
+        assert found.get("minimum") == each.option.min
+        assert each.option.max is None or found["maximum"] <= each.option.max
+        assert set(found.get("enum", ())) <= set(each.choices)
 
 
 @pytest.mark.parametrize("command", VERBS)
@@ -222,7 +241,7 @@ def test_no_option_is_declared_a_second_time_by_its_command() -> None:
         assert names & own <= {name for where, name in OWN if where == command}, command
 
 
-ROOMS = ("adapters", "analyze", "bulk", "cli", "data", "evaluate", "models", "serve", "text", "train")
+ROOMS = ("adapters", "analyze", "bulk", "cli", "data", "evaluate", "library", "models", "serve", "text", "train")
 
 
 @cache
@@ -254,20 +273,28 @@ def _find_literal_defaults() -> Iterator[tuple[str, str]]:
 
 def test_no_second_literal_default_of_a_declared_option_exists_in_commands_and_schemas() -> None:
     names = {name for verbs, _ in VERBS.values() for verb in verbs for name in declared_options(verb)}
-    again = [(where, name) for where, name in literal_defaults() if where.startswith(("cli/", "serve/schemas/")) and name in names]
+    written = [(where, name) for where, name in literal_defaults() if where != "serve/settings.py"]  # which declares the server's own
+    again = [(where, name) for where, name in written if where.startswith(("cli/", "serve/")) and name in names]
     assert set(again) <= {("cli/bench.py", name) for name in ("batch_size", "dimension", "k", "queries", "rounds", "steps")} | {
         ("cli/demo.py", "k"),
         ("cli/mcp.py", "port"),
     }
 
 
-SHARED = ("compute", "precision", "long_text", "encoding", "resamples")
+SHARED = ("compute", "device", "precision", "long_text", "encoding", "resamples", "score")
 
 
 def test_a_shared_default_is_written_out_nowhere_but_beside_its_type() -> None:
     """Those that many signatures have; `precision` of a recipe is the arithmetic of training."""
     again = {(where, name) for where, name in literal_defaults() if name in SHARED}
     assert again <= {("train/recipe.py", "precision"), ("train/stage_run.py", "precision")}
+
+
+def test_encode_bulk_takes_the_options_of_its_two_settings_as_keywords() -> None:
+    given = {name: each for name, each in signature(encode_bulk).parameters.items() if each.kind is each.KEYWORD_ONLY}
+    declared = {each.name: each.default for settings in (BulkSettings, WorkerConfig) for each in fields(settings)}
+    assert {name: given[name].default for name in declared} == declared
+    assert set(given) - set(declared) == {"model", "resume", "cache", "watch"}
 
 
 def test_all_who_encode_have_the_defaults_of_encode() -> None:
@@ -293,7 +320,7 @@ class Verb:
     ids=["below the least", "below the default", "above the bound", "without the default", "a new choice", "no option"],
 )
 def test_a_server_may_lower_a_bound_and_nothing_else(most: dict[str, float], choices: dict[str, list[str]]) -> None:
-    base = pytest.importorskip("munjang.serve.schemas.base", reason="the extra serve is not installed")
+    base = pytest.importorskip("munjang.serve.schema", reason="the extra serve is not installed")
     with pytest.raises(ValueError, match="server may|no option"):
         base.takes_options(Verb, most=most, choices=choices)
     assert set(base.takes_options(Verb, most={"top": 9, "share": 0.6})(base.OwnModel).model_fields) == {"top", "share", "way"}

@@ -47,16 +47,6 @@ def safety_pairs(data: Path) -> Iterator[Row]:
         yield str(row.values["en"]), str(row.values["ko"])
 
 
-def korean_triplets(data: Path) -> Iterator[Row]:
-    """Yield premise, entailed and contradicting sentence of KLUE-NLI's train split."""
-    by_premise: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for row in read_rows(data / "klue-nli-train/train.tsv.gz"):
-        by_premise[str(row.values["premise"])][str(row.values["label"])].append(str(row.values["hypothesis"]))
-    for premise, found in by_premise.items():
-        for follows, contradicts in zip(found["entailment"], found["contradiction"], strict=False):
-            yield premise, follows, contradicts
-
-
 def paraphrases(data: Path) -> Iterator[Row]:
     """Yield two pairs of each group of paraphrases, and utterances with their core."""
     groups: dict[str, list[str]] = defaultdict(list)
@@ -105,7 +95,7 @@ def cross(section: Section, *, to_english: bool) -> Row:
 
 
 def other_texts(data: Path) -> Iterator[Row]:
-    """Yield Korean headlines, reviews and utterances, and passages of the retrieval sets: text whose vectors a training should keep."""
+    """Yield Korean headlines, reviews and utterances, headings and questions: short texts to learn a teacher's vectors from."""
     for name, column, count in (
         ("klue-ynat-headlines/train.tsv.gz", "title", HEADLINES),
         ("nsmc-raw/reviews.tsv.gz", "review", REVIEWS),
@@ -113,5 +103,5 @@ def other_texts(data: Path) -> Iterator[Row]:
     ):
         rows = [str(row.values[column]) for row in read_rows(data / name)]
         yield from ((text,) for text in random.Random(SEED).sample(rows, count) if len(text) >= 6)
-    for pair in [*headed_passages(data), *asked_passages(data)]:
-        yield from ((text,) for text in pair)
+    for heading, _ in [*headed_passages(data), *asked_passages(data)]:
+        yield (heading,)

@@ -29,12 +29,11 @@ _NAMES = {
     "munjang.library.ranking": ("Hybrid",),
     "munjang.library.index_config": ("Tuning",),
     "munjang.library.tune": ("TuneReport", "tune"),
-    "munjang.library.weights": ("SearchWeights",),
     "munjang.library.indexing": ("AddReport",),
     "munjang.library.results": ("Hit", "Info"),
     "munjang.library.store": ("Document",),
     "munjang.library.rerank": ("BudgetWarning",),
-    "munjang.library.search": ("UnknownKeyWarning",),
+    "munjang.library.search": ("SearchWeights", "UnknownKeyWarning"),
     "munjang.vectors.similarity": ("similarity", "similarity_pairwise"),
     "munjang.vectors.topk": ("top_k",),
     "munjang.vectors.quantize": ("quantize",),
@@ -46,11 +45,11 @@ _NAMES = {
     "munjang.analyze.classify.apply": ("TextLabel", "TextLabels", "apply_classifier"),
     "munjang.analyze.classify.classifier": ("TextClassifier",),
     "munjang.analyze.classify.doubtful": ("draw_learning_curve", "find_doubtful"),
-    "munjang.analyze.classify.entailment": ("classify_by_entailment",),
     "munjang.analyze.classify.fitting": ("fit_classifier",),
     "munjang.analyze.classify.labels": ("Label",),
     "munjang.analyze.classify.saving": ("load_classifier", "save_classifier"),
-    "munjang.analyze.classify.zero_shot": ("classify_texts", "make_classifier"),
+    "munjang.analyze.classify.tuning": ("TuneOutcome", "TunedFit", "fit_tuned_classifier"),
+    "munjang.analyze.classify.zero_shot": ("classify_by_entailment", "classify_texts", "make_classifier"),
     "munjang.analyze.topics.fitting": ("fit_topics",),
     "munjang.analyze.topics.model": ("Topic", "TopicModel", "TopicSettings"),
     "munjang.analyze.topics.saving": ("load_topics", "save_topics"),
@@ -67,14 +66,14 @@ _NAMES = {
     "munjang.evaluate.rerank": ("evaluate_rerank",),
     "munjang.evaluate.retrieval": ("evaluate_retrieval",),
     "munjang.evaluate.sts": ("evaluate_sts",),
+    "munjang.evaluate.text_labels": ("LabelReport", "compare_label_sets", "compare_labels", "evaluate_label_sets", "evaluate_labels"),
     "munjang.evaluate.translation": ("evaluate_mse", "evaluate_translation"),
     "munjang.evaluate.triplets": ("evaluate_triplets",),
     "munjang.models.inspect": ("compare_tokens", "inspect_text"),
     "munjang.text.readers": ("read_texts",),
     "munjang.train.mine": ("MinedTriplets", "mine_negatives"),
     "munjang.train.augment": ("SilverPair", "label_pairs", "sample_pairs"),
-    "munjang.bulk.run": ("BulkReport", "WorkerConfig", "encode_bulk"),
-    "munjang.bulk.job": ("BulkSettings",),
+    "munjang.bulk.run": ("BulkReport", "encode_bulk"),
     "munjang.bulk.dask_frame": ("classify_dask", "encode_dask"),
     "munjang.types": ("Encoder", "Scorer"),
     "munjang.errors": (
@@ -103,11 +102,14 @@ if TYPE_CHECKING:
     from munjang.analyze.classify.classifier import TextClassifier as TextClassifier
     from munjang.analyze.classify.doubtful import draw_learning_curve as draw_learning_curve
     from munjang.analyze.classify.doubtful import find_doubtful as find_doubtful
-    from munjang.analyze.classify.entailment import classify_by_entailment as classify_by_entailment
     from munjang.analyze.classify.fitting import fit_classifier as fit_classifier
     from munjang.analyze.classify.labels import Label as Label
     from munjang.analyze.classify.saving import load_classifier as load_classifier
     from munjang.analyze.classify.saving import save_classifier as save_classifier
+    from munjang.analyze.classify.tuning import TunedFit as TunedFit
+    from munjang.analyze.classify.tuning import TuneOutcome as TuneOutcome
+    from munjang.analyze.classify.tuning import fit_tuned_classifier as fit_tuned_classifier
+    from munjang.analyze.classify.zero_shot import classify_by_entailment as classify_by_entailment
     from munjang.analyze.classify.zero_shot import classify_texts as classify_texts
     from munjang.analyze.classify.zero_shot import make_classifier as make_classifier
     from munjang.analyze.clusters import Clustering as Clustering
@@ -143,9 +145,7 @@ if TYPE_CHECKING:
     from munjang.analyze.topics.saving import save_topics as save_topics
     from munjang.bulk.dask_frame import classify_dask as classify_dask
     from munjang.bulk.dask_frame import encode_dask as encode_dask
-    from munjang.bulk.job import BulkSettings as BulkSettings
     from munjang.bulk.run import BulkReport as BulkReport
-    from munjang.bulk.run import WorkerConfig as WorkerConfig
     from munjang.bulk.run import encode_bulk as encode_bulk
     from munjang.errors import Busy as Busy
     from munjang.errors import DamagedFile as DamagedFile
@@ -170,6 +170,11 @@ if TYPE_CHECKING:
     from munjang.evaluate.rerank import evaluate_rerank as evaluate_rerank
     from munjang.evaluate.retrieval import evaluate_retrieval as evaluate_retrieval
     from munjang.evaluate.sts import evaluate_sts as evaluate_sts
+    from munjang.evaluate.text_labels import LabelReport as LabelReport
+    from munjang.evaluate.text_labels import compare_label_sets as compare_label_sets
+    from munjang.evaluate.text_labels import compare_labels as compare_labels
+    from munjang.evaluate.text_labels import evaluate_label_sets as evaluate_label_sets
+    from munjang.evaluate.text_labels import evaluate_labels as evaluate_labels
     from munjang.evaluate.translation import evaluate_mse as evaluate_mse
     from munjang.evaluate.translation import evaluate_translation as evaluate_translation
     from munjang.evaluate.triplets import evaluate_triplets as evaluate_triplets
@@ -180,11 +185,11 @@ if TYPE_CHECKING:
     from munjang.library.rerank import BudgetWarning as BudgetWarning
     from munjang.library.results import Hit as Hit
     from munjang.library.results import Info as Info
+    from munjang.library.search import SearchWeights as SearchWeights
     from munjang.library.search import UnknownKeyWarning as UnknownKeyWarning
     from munjang.library.store import Document as Document
     from munjang.library.tune import TuneReport as TuneReport
     from munjang.library.tune import tune as tune
-    from munjang.library.weights import SearchWeights as SearchWeights
     from munjang.models.batch_encoder import Encoded as Encoded
     from munjang.models.batch_encoder import TokenVectors as TokenVectors
     from munjang.models.cross_encoder import CrossEncoder as CrossEncoder

@@ -24,7 +24,7 @@ from munjang.options import Option
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-PatienceOption: TypeAlias = Annotated[float, Option("Wait so many seconds for others who write to the library.", min=0, max=86_400)]
+PatienceOption: TypeAlias = Annotated[float, Option("Seconds to wait for other writers of the library.", min=0, max=86_400)]
 PATIENCE = 30.0
 """Seconds that a writer waits for its turn where nobody says how long."""
 

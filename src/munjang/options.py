@@ -52,7 +52,7 @@ EngineOption: TypeAlias = Annotated[
     EngineName, Option("What runs the model. Default: torch only for families that the fast engine does not know.")
 ]
 TrainDeviceOption: TypeAlias = Annotated[
-    Device, Option("Where to train: cpu, cuda, rocm or mps. Default: a GPU of NVIDIA or AMD where torch finds one, else the CPU.")
+    Device, Option("Where to train: cpu, cuda, rocm or mps. Default: an NVIDIA or AMD GPU if torch finds one, else the CPU.")
 ]
 PoolingOption: TypeAlias = Annotated[Pooling | None, Option("How token vectors are pooled, for a model folder that does not say.")]
 PrecisionOption: TypeAlias = Annotated[Precision, Option("The number format of the output.")]

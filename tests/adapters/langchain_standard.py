@@ -1,4 +1,4 @@
-"""LangChain's standard tests over a library; `test_langchain_store` runs this file, pytest does not collect it by itself."""
+"""LangChain's standard tests over a library; `test_langchain_store.py` runs this file, pytest does not collect it by itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import VectorStore
 
 from munjang import Library
-from munjang.adapters.langchain_store import EmbeddingsEncoder, MunjangLibraryRetriever, MunjangVectorStore
+from munjang.adapters.langchain import EmbeddingsEncoder, MunjangLibraryRetriever, MunjangVectorStore
 
 pytest.importorskip("langchain_tests", reason="langchain-tests is not installed")
 from langchain_tests.integration_tests.retrievers import RetrieversIntegrationTests

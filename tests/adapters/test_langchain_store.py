@@ -16,7 +16,7 @@ from tests.adapters.conftest import SHORT, adapter, library
 from munjang import CrossEncoder, Library, SentenceEncoder
 from munjang.errors import UsageError
 
-stores = adapter("langchain_store", needs="langchain_core")
+adapters = adapter("langchain", needs="langchain_core")
 Document = library("langchain_core.documents").Document
 FakeEmbedding = library("langchain_core.embeddings").DeterministicFakeEmbedding
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ def news(model: SentenceEncoder, tmp_path: Path) -> Iterator[Library]:
 
 @pytest.fixture
 def store(news: Library) -> Any:
-    made = stores.MunjangVectorStore(news)
+    made = adapters.MunjangVectorStore(news)
     made.add_documents([Document(id=str(at), page_content=text, metadata={"at": at, "even": at % 2 == 0}) for at, text in enumerate(SHORT)])
     return made
 
@@ -40,7 +40,7 @@ def test_a_store_answers_as_its_library_does(store: Any, news: Library, reranker
         found = store.similarity_search_with_score("the rain in winter", k=3, **options)
         hits = news.search("the rain in winter", 3, **options)
         assert [(document.id, score) for document, score in found] == [(hit.id, pytest.approx(hit.score, abs=1e-6)) for hit in hits]
-    own = stores.MunjangVectorStore(news, rerank=reranker)
+    own = adapters.MunjangVectorStore(news, rerank=reranker)
     expected = news.search("the rain", 2, rerank=reranker)
     assert [each.id for each in own.similarity_search("the rain", k=2)] == [hit.id for hit in expected]
 
@@ -92,7 +92,7 @@ def test_retrievers_take_every_kind_of_search(store: Any, news: Library) -> None
 def test_the_retriever_of_passages_says_what_to_cite(news: Library) -> None:
     text = "the rain is in the river. " * 200 + "a dog was on the train."
     news.add([{"id": "long", "text": text, "metadata": {"year": 2020}}])
-    [found] = stores.MunjangLibraryRetriever(library=news, k=1).invoke("a dog was on the train")
+    [found] = adapters.MunjangLibraryRetriever(library=news, k=1).invoke("a dog was on the train")
     about = found.metadata
     assert text[about["start"] : about["stop"]] == found.page_content
     assert len(found.page_content) < len(text)
@@ -100,17 +100,17 @@ def test_the_retriever_of_passages_says_what_to_cite(news: Library) -> None:
 
 
 def test_embeddings_of_others_are_a_librarys_model(tmp_path: Path) -> None:
-    made = stores.MunjangVectorStore.from_texts(SHORT, FakeEmbedding(size=8), ids=list("012345"), path=tmp_path / "fake.db")
+    made = adapters.MunjangVectorStore.from_texts(SHORT, FakeEmbedding(size=8), ids=list("012345"), path=tmp_path / "fake.db")
     assert made.similarity_search(SHORT[1], k=1)[0].id == "1"
     assert made.embeddings.size == 8
     made.library.close()
     with pytest.raises(UsageError, match="was built with"):
-        Library.open(tmp_path / "fake.db", stores.EmbeddingsEncoder(FakeEmbedding(size=4)))
+        Library.open(tmp_path / "fake.db", adapters.EmbeddingsEncoder(FakeEmbedding(size=4)))
 
 
 def test_munjangs_own_embeddings_are_the_model_itself(model: SentenceEncoder, tmp_path: Path) -> None:
-    embeddings = stores.MunjangEmbeddings(model)
-    made = stores.MunjangVectorStore.from_texts(SHORT, embeddings, [{"at": at} for at in range(6)], path=tmp_path / "own.db")
+    embeddings = adapters.MunjangEmbeddings(model)
+    made = adapters.MunjangVectorStore.from_texts(SHORT, embeddings, [{"at": at} for at in range(6)], path=tmp_path / "own.db")
     assert made.library.info().fingerprint == model.for_documents().fingerprint
     assert made.similarity_search(SHORT[4], k=1)[0].metadata == {"at": 4}
     made.library.close()

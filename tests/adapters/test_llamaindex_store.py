@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow  # LlamaIndex takes long to import
 from munjang import CrossEncoder, Library, SentenceEncoder  # noqa: E402
 from munjang.errors import UsageError  # noqa: E402
 
-stores = adapter("llamaindex_store", needs="llama_index.core")
+adapters = adapter("llamaindex", needs="llama_index.core")
 types = library("llama_index.core.vector_stores.types")
 schema = library("llama_index.core.schema")
 utils = library("llama_index.core.vector_stores.utils")
@@ -42,7 +42,7 @@ def nodes() -> list[Any]:
 
 @pytest.fixture
 def store(news: Library) -> Any:
-    made = stores.MunjangLlamaIndexStore(news)
+    made = adapters.MunjangLlamaIndexStore(news)
     assert made.add(nodes()) == [f"n{at}" for at in range(len(SHORT))]
     return made
 
@@ -65,7 +65,7 @@ def test_a_store_answers_as_its_library_does(store: Any, news: Library, reranker
         hits = news.search("the rain in winter", 3, by=by)
         assert found.ids == [hit.id for hit in hits]
         assert found.similarities == pytest.approx([hit.score for hit in hits])
-    own = stores.MunjangLlamaIndexStore(news, rerank=reranker)
+    own = adapters.MunjangLlamaIndexStore(news, rerank=reranker)
     assert ask(own, "the rain", 2).ids == [hit.id for hit in news.search("the rain", 2, rerank=reranker)]
 
 
@@ -121,19 +121,19 @@ def test_what_a_library_cannot_answer_is_refused(store: Any) -> None:
 def test_the_retriever_returns_passages_to_cite(news: Library, reranker: CrossEncoder) -> None:
     text = "the rain is in the river. " * 200 + "a dog was on the train."
     news.add([{"id": "long", "text": text, "metadata": {"year": 2020}}, {"id": "new", "text": "a dog", "metadata": {"year": 2030}}])
-    retriever = stores.MunjangLlamaIndexRetriever(news, k=1, filters="year < 2030")
+    retriever = adapters.MunjangLlamaIndexRetriever(news, k=1, filters="year < 2030")
     [found] = retriever.retrieve("a dog was on the train")
     about = found.node.metadata
     assert text[about["start"] : about["stop"]] == found.node.get_content(metadata_mode=schema.MetadataMode.NONE)
     assert (about["document_id"], about["year"]) == ("long", 2020)
     assert asyncio.run(retriever.aretrieve("a dog was on the train")) == [found]
-    both = stores.MunjangLlamaIndexRetriever(news, k=2, rerank=reranker).retrieve("a dog")
+    both = adapters.MunjangLlamaIndexRetriever(news, k=2, rerank=reranker).retrieve("a dog")
     assert [each.score for each in both] == pytest.approx([hit.score for hit in news.search("a dog", 2, rerank=reranker)])
 
 
 def test_an_index_of_llamaindex_runs_on_it(news: Library) -> None:
     core, mock = library("llama_index.core"), library("llama_index.core.embeddings")
-    store = stores.MunjangLlamaIndexStore(news)
+    store = adapters.MunjangLlamaIndexStore(news)
     context = core.StorageContext.from_defaults(vector_store=store)
     index = core.VectorStoreIndex(nodes(), storage_context=context, embed_model=mock.MockEmbedding(embed_dim=3))
     [found] = index.as_retriever(similarity_top_k=1).retrieve(SHORT[2])

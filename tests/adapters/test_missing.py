@@ -10,8 +10,6 @@ import pytest
 ADAPTERS = [
     ("langchain", "langchain_core", "langchain-core"),
     ("llamaindex", "llama_index", "llama-index-core"),
-    ("langchain_store", "langchain_core", "langchain-core"),
-    ("llamaindex_store", "llama_index", "llama-index-core"),
     ("haystack_store", "haystack", "haystack-ai"),
     ("sklearn", "sklearn", "scikit-learn"),
     ("keybert", "keybert", "keybert"),

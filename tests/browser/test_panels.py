@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.browser.conftest import Opener
-from tests.serve.conftest import Running
+from tests.serve.conftest import LIMITS, Running, running
+
+from munjang import SentenceEncoder, fit_classifier
+from munjang.analyze.classify.classifier import HeldOut
+from munjang.serve.settings import ServerSettings
 
 LANGUAGES = pytest.mark.parametrize("language", ["ko", "en"])
+WORDS = ("rain", "snow", "cat", "dog", "train", "book")
 TEXTS = "\n".join(f"{what} {number}" for what in ("the rain in winter", "the cat was sleeping", "coffee and a book") for number in range(4))
 
 
@@ -165,6 +173,49 @@ def test_texts_are_labelled_by_names_and_by_examples_and_downloaded(
         assert lines[2].startswith('"\'=SUM(1)"')
         page.click("#labels-forget")
         assert page.locator("#labels-names").is_enabled()
+        assert page.locator("#labels-precision").is_disabled()  # names alone show none
+        several = tmp_path / "several.jsonl"
+        several.write_text(
+            "\n".join(json.dumps({"text": row.split(",")[0], "label": [row.split(",")[1], "all"]}) for row in rows), encoding="utf-8"
+        )
+        page.locator("#labels-file").set_input_files(several)
+        shown.until("document.querySelector('#labels-multi').checked")
+        page.click("#labels-form button.main")
+        shown.until("document.querySelectorAll('#labels-out .bars li').length >= 3")
+        korean = tmp_path / "엑셀.csv"  # as Korean spreadsheets write it
+        korean.write_text("글,분류\n비가 온다,날씨\n눈이 온다,날씨\n책을 읽는다,책\n", encoding="cp949")
+        page.locator("#labels-file").set_input_files(korean)
+        page.locator("#labels-multi").uncheck()
+        page.click("#labels-form button.main")
+        shown.until("[...document.querySelectorAll('#labels-out .bars .name')].some(each => each.textContent === '날씨')")
+
+
+@pytest.mark.parametrize(("language", "width", "theme"), [("ko", 390, "dark"), ("en", 1280, "light")])
+def test_a_served_classifier_labels_and_abstains(
+    model: SentenceEncoder, open_page: Opener, tmp_path: Path, language: str, width: int, theme: str
+) -> None:
+    texts = [f"the {word} is on the {other}" for word in WORDS for other in WORDS if word != other]
+    made = fit_classifier(texts, ["animal" if "cat" in text or "dog" in text else "thing" for text in texts], model, strength=10.0)
+    rows, right, sure = np.arange(60), np.zeros(60, dtype=np.int64), np.linspace(0, 1, 60, dtype=np.float32)
+    made = replace(made, held_out=HeldOut(rows, right, (rows < 10).astype(np.int64), sure, sure))  # the ten least sure answers were wrong
+    settings = ServerSettings(data=tmp_path, analyser="bigrams", limits=LIMITS)
+    with running(settings, model, classifiers={"kinds": made}) as server, open_page(server, language, width=width, theme=theme) as shown:
+        page, panel = shown.page, shown.go("labels")
+        page.select_option("#labels-classifier", "kinds")
+        assert page.locator("#labels-names").is_disabled()
+        assert page.locator("#labels-file").is_disabled()
+        panel.locator("[value=own]").check()
+        page.fill("#labels-form textarea", "the cat\nthe book\nthe train is on the river")
+        shown.submit("labels", "tbody tr")
+        assert set(page.locator("#labels-out .label").all_inner_texts()) <= {"animal", "thing"}
+        boxes = [page.locator(f"#labels-out tbody tr >> nth={row} >> .label").bounding_box() for row in range(3)]
+        assert all(box["width"] > box["height"] for box in boxes)  # no letter below another
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+        page.fill("#labels-precision", "0.999")
+        shown.submit("labels", ".problem")  # more than the examples can show
+        page.fill("#labels-precision", "0.8")
+        shown.submit("labels", "tbody tr")
+        assert page.locator("#labels-out [role=status]").inner_text().count("%") >= 2
 
 
 @LANGUAGES

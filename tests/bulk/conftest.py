@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from munjang.bulk.job import BulkSettings
-from munjang.bulk.run import WorkerConfig, encode_bulk
+from munjang.bulk.run import encode_bulk
 
 WORDS = "the rain sun cat dog sleep train book coffee river winter snow 비가 눈이 온다 겨울 날씨".split()  # noqa: SIM905
 
@@ -54,8 +53,7 @@ def news(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def news_output(news: Path, tiny_bert_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("encoded") / "out"
-    settings = BulkSettings(shard_rows=20, keep_text=True)
-    encode_bulk([news], output, model=tiny_bert_folder, settings=settings, crew=WorkerConfig(1))
+    encode_bulk([news], output, model=tiny_bert_folder, shard_rows=20, keep_text=True, workers=1)
     return output
 
 
@@ -72,8 +70,8 @@ def encode(tiny_bert_folder: Path) -> Callable[..., Path]:
     def run(
         source: Path, output: Path, *, workers: int = 1, threads: int = 1, dask: str | None = None, resume: bool = False, **more
     ) -> Path:
-        settings = BulkSettings(**{"shard_rows": 20, "keep_text": True, **more})
-        encode_bulk([source], output, model=tiny_bert_folder, settings=settings, crew=WorkerConfig(workers, threads, dask), resume=resume)
+        settings = {"shard_rows": 20, "keep_text": True, **more}
+        encode_bulk([source], output, model=tiny_bert_folder, **settings, workers=workers, threads=threads, dask=dask, resume=resume)
         return output
 
     return run

@@ -29,8 +29,8 @@ FIRST = "vectors/part-00000000.parquet"
 def finished(tmp_path_factory, tiny_bert_folder):
     """A folder with `news.jsonl` and the finished job `out`; not to be changed."""
     folder = tmp_path_factory.mktemp("finished")
-    settings = BulkSettings(shard_rows=20, keep_text=True)
-    encode_bulk([write_news(folder)], folder / "out", model=tiny_bert_folder, settings=settings, crew=WorkerConfig(1))
+    settings = {"shard_rows": 20, "keep_text": True}
+    encode_bulk([write_news(folder)], folder / "out", model=tiny_bert_folder, **settings, workers=1)
     return folder
 
 
@@ -103,12 +103,12 @@ def test_a_watch_is_told_which_shards_an_earlier_run_did(source, output, tiny_be
     reopened(output)
     (output / "receipts/part-00000001.json").unlink()
     told = []
-    settings = BulkSettings(shard_rows=20, keep_text=True)
+    settings = {"shard_rows": 20, "keep_text": True}
 
     def watch(job, specs):
         return lambda spec, receipt, before: told.append((spec.number, receipt.shard, before))
 
-    report = encode_bulk([source], output, model=tiny_bert_folder, settings=settings, crew=WorkerConfig(1), resume=True, watch=watch)
+    report = encode_bulk([source], output, model=tiny_bert_folder, **settings, workers=1, resume=True, watch=watch)
     assert told == [(0, 0, True), (2, 2, True), (3, 3, True), (4, 4, True), (1, 1, False)]
     assert (report.rows, report.shards) == (90, 5)
     assert 0 < report.new_rows < 30
@@ -120,7 +120,7 @@ def test_other_input_files_are_told_one_by_one(tmp_path, tiny_bert_folder):
 
     def run(*names: str, resume: bool = False) -> None:
         inputs = [tmp_path / name for name in names]
-        encode_bulk(inputs, tmp_path / "out", model=tiny_bert_folder, settings=BulkSettings(), crew=WorkerConfig(1), resume=resume)
+        encode_bulk(inputs, tmp_path / "out", model=tiny_bert_folder, workers=1, resume=resume)
 
     run("a.txt", "b.txt")
     with pytest.raises(UsageError, match=r"input: \S+/b.txt then, not there now\n  input: \S+/c.txt is new\n  call it as it was begun"):
@@ -208,10 +208,10 @@ def test_settings_that_no_job_has_are_refused(settings, words):
         settings.check()
 
 
-@pytest.mark.parametrize("crew", [WorkerConfig(workers=0), WorkerConfig(threads=0)], ids=["workers", "threads"])
-def test_a_crew_of_nobody_is_refused(crew):
+@pytest.mark.parametrize("config", [WorkerConfig(workers=0), WorkerConfig(threads=0)], ids=["workers", "threads"])
+def test_no_worker_and_no_thread_is_refused(config):
     with pytest.raises(UsageError, match=r"(workers|threads) is 0, expected at least 1"):
-        crew.processes()
+        config.processes()
 
 
 def test_no_input_at_all_is_refused():

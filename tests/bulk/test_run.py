@@ -12,7 +12,7 @@ from tests.bulk.conftest import digest, write_news
 
 from munjang.bulk.job import BulkSettings
 from munjang.bulk.output import merge, open_output, read_manifest
-from munjang.bulk.run import WorkerConfig, describe, encode_bulk, lock_output
+from munjang.bulk.run import describe, encode_bulk, lock_output
 from munjang.bulk.shard_files import read_checksummed, write_checksummed
 from munjang.bulk.storage import LocalStorage, RemoteStorage
 from munjang.errors import Busy, InputError, NoSpace, UsageError
@@ -30,7 +30,7 @@ def test_what_lost_workers_left_half_written_is_gone_when_the_job_is_done(tmp_pa
 
         return done
 
-    encode_bulk([news], tmp_path / "out", model=tiny_bert_folder, settings=BulkSettings(shard_rows=20), crew=WorkerConfig(1), watch=watch)
+    encode_bulk([news], tmp_path / "out", model=tiny_bert_folder, shard_rows=20, workers=1, watch=watch)
     assert open_output(tmp_path / "out").check() == []
     assert not list((tmp_path / "out").rglob(".*.part"))
 
@@ -58,8 +58,8 @@ def test_lines_are_counted_across_the_shards_of_each_file(tmp_path, encode, tiny
     for name in ("a.csv", "b.csv"):
         good = "".join(f'{number},"two\nlines {number}"\n' for number in range(50))
         (tmp_path / name).write_text(f"id,text\n{good}51\n", encoding="utf-8")
-    settings = BulkSettings(shard_rows=7)
-    report = encode_bulk([tmp_path / "*.csv"], tmp_path / "out", model=tiny_bert_folder, settings=settings, crew=WorkerConfig(1))
+    settings = {"shard_rows": 7}
+    report = encode_bulk([tmp_path / "*.csv"], tmp_path / "out", model=tiny_bert_folder, **settings, workers=1)
     assert (report.rows, report.rejected, report.shards) == (100, 2, 16)
     rows = [json.loads(line) for line in (tmp_path / "out/rejected.jsonl").read_text().splitlines()]
     assert [(row["file"], row["line"]) for row in rows] == [(str(tmp_path / name), 102) for name in ("a.csv", "b.csv")]
@@ -96,7 +96,7 @@ def test_another_model_other_settings_and_other_files_are_refused_with_the_diffe
         encode(news, output, resume=True, precision="int8", shard_rows=30)
     other = tiny_folder("bert", pooling=("cls",))
     with pytest.raises(UsageError, match=r"model: .* then, .* now"):
-        encode_bulk([news], output, model=other, settings=BulkSettings(shard_rows=20, keep_text=True), crew=WorkerConfig(1), resume=True)
+        encode_bulk([news], output, model=other, shard_rows=20, keep_text=True, workers=1, resume=True)
     news.write_text(news.read_text(encoding="utf-8") + '{"text": "new"}\n', encoding="utf-8")
     with pytest.raises(UsageError, match=r"input: .*news.jsonl was [\d,]+ bytes then, has [\d,]+ now"):
         encode(news, output, resume=True)
@@ -198,12 +198,8 @@ def test_a_foreign_manifest_is_refused(tmp_path):
 def test_an_embedding_cache_saves_the_second_job_its_encoding(tmp_path, news, tiny_bert_folder):
     reports = []
     for name in ("one", "two"):
-        settings = BulkSettings(shard_rows=20, long_text="error")
-        reports.append(
-            encode_bulk(
-                [news], tmp_path / name, model=tiny_bert_folder, settings=settings, crew=WorkerConfig(1), cache=tmp_path / "cache.db"
-            )
-        )
+        settings = {"shard_rows": 20, "long_text": "error"}
+        reports.append(encode_bulk([news], tmp_path / name, model=tiny_bert_folder, **settings, workers=1, cache=tmp_path / "cache.db"))
     assert reports[0].rows == reports[1].rows == 90
     assert reports[0].tokens > reports[1].tokens == 0
     for a, b in zip(open_output(tmp_path / "one").blocks(), open_output(tmp_path / "two").blocks(), strict=True):
@@ -212,8 +208,9 @@ def test_an_embedding_cache_saves_the_second_job_its_encoding(tmp_path, news, ti
         [news],
         tmp_path / "three",
         model=tiny_bert_folder,
-        settings=BulkSettings(shard_rows=20, dimensions=8),
-        crew=WorkerConfig(1),
+        shard_rows=20,
+        dimensions=8,
+        workers=1,
         cache=tmp_path / "cache.db",
     )
     assert open_output(tmp_path / "three").block(0).vectors_ND.shape[1] == 8

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.cli.doc_pages import run_lines, write_shown_files
+from tests.postgres import postgres_url
 from tests.terminal import Terminal
 
 from munjang.models import registry
@@ -42,7 +43,11 @@ def test_every_line_and_block_works(munjang: Munjang, capsys: pytest.CaptureFixt
     assert "4 0\n['a', 'b', 'c', 'd'] (4, 32)" in capsys.readouterr().out
 
 
-def test_a_library_takes_the_vectors_without_encoding_again(folder: Path, munjang: Munjang, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", ["file", "server"])
+def test_a_library_takes_the_vectors_without_encoding_again(
+    folder: Path, munjang: Munjang, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    library = "news.db" if kind == "file" else f"{postgres_url()}#from_bulk"
     long = "rain and snow " * 40
     (folder / "news.csv").write_text(f"id,text\na,the rain\nb,the sun\nc,the moon\nd,{long}\n")
     assert munjang("bulk", "news.csv", "-o", "vectors", "--keep-text", "--shard-rows", "2", "--workers", "1").code == 0
@@ -56,12 +61,13 @@ def test_a_library_takes_the_vectors_without_encoding_again(folder: Path, munjan
 
     with monkeypatch.context() as patch:
         patch.setattr(PromptedEncoder, "encode", watched)
-        report = munjang("add", "news.db", "vectors", "--json").json
-    assert (report["added"], report["documents"]) == (4, 4)
+        report = munjang("add", library, "--from-bulk", "vectors", "--json").json
+        assert (report["added"], report["documents"]) == (4, 4)
+        assert munjang("add", library, "vectors", "--json").json["unchanged"] == 4
     assert encoded  # parts of the one text that the model could not read to its end
     assert all(len(text) < len(long) and text in long for text in encoded)
     assert munjang("add", "plain.db", "news.csv").code == 0
-    both = [munjang("search", library, "raining since morning", "--json").json for library in ("news.db", "plain.db")]
+    both = [munjang("search", library, "raining since morning", "--json").json for library in (library, "plain.db")]
     assert [hit["id"] for hit in both[0]] == [hit["id"] for hit in both[1]]
     assert [hit["score"] for hit in both[0]] == pytest.approx([hit["score"] for hit in both[1]], abs=1e-5)
 
@@ -74,9 +80,14 @@ def test_vectors_that_a_library_cannot_take_are_refused(munjang: Munjang) -> Non
         ("narrow", ["--keep-text", "--dimensions", "8"], "its dimension is 8, the library's is 32"),
     ):
         assert munjang("bulk", "news.csv", "-o", name, "--workers", "1", *options).code == 0
-        refused = munjang("add", "news.db", name)
+        refused = munjang("add", "news.db", "--from-bulk", name)
         assert refused.code == 2
         assert message in refused.err
+    assert munjang("add", "other.db", "news.csv", "--pooling", "cls").code == 0
+    assert munjang("bulk", "news.csv", "-o", "whole", "--workers", "1", "--keep-text").code == 0
+    refused = munjang("add", "other.db", "--from-bulk", "whole")
+    assert (refused.code, "its model is" in refused.err) == (2, True)
+    assert (munjang("add", "news.db", "--from-bulk", "news.csv").code, munjang("add", "news.db").code) == (2, 2)
 
 
 def test_rejected_rows_are_noted_and_a_changed_call_is_refused(folder: Path, munjang: Munjang) -> None:

@@ -89,6 +89,7 @@ def test_a_first_word_that_is_no_sub_command_is_a_file_to_label(munjang: Callabl
     [
         ([["비가", "날씨"], ["눈이", "날씨"]], "the same label"),
         ([["비가", "날씨"], ["눈이", ""]], "row 2: 'label' is empty"),
+        ([["비가", "날씨"], [" ", "눈"]], "row 2: the text is empty"),
     ],
 )
 def test_hostile_examples_get_a_clear_answer(
@@ -109,7 +110,7 @@ def test_a_missing_text_is_named_with_its_line(munjang: Callable[..., Any], tmp_
 
 
 def test_odd_examples_are_learnt_and_told(munjang: Callable[..., Any], tmp_path: Path, model: tuple[str, str]) -> None:
-    rows = [["비가 온다", "1"], ["비가  온다", "2"], ["눈이 온다", "2"], ["겨울 날씨", "1"], ["cat", "3"], ["dog", ""]]
+    rows = [["비가 온다", "1"], ["비가  온다", "2"], ["눈이 온다", "2"], ["겨울 날씨", "1"], ["cat", "3"], ["dog", ""], ["", "3"]]
     write_table(tmp_path / "odd.csv", ["text", "label"], rows)
     outcome = munjang("classify", "fit", tmp_path / "odd.csv", "-o", tmp_path / "made", "--skip-unlabelled", "--json", *model)
     assert outcome.json["conflicts"] == [[1, 2]]
@@ -117,6 +118,9 @@ def test_odd_examples_are_learnt_and_told(munjang: Callable[..., Any], tmp_path:
     refused = munjang("classify", "apply", tmp_path / "made", tmp_path / "odd.csv", "--precision", "0.99")
     assert refused.code == 2
     assert "is not reached" in refused.err
+    labelled = munjang("classify", "apply", tmp_path / "made", tmp_path / "odd.csv", "--json")
+    assert json.loads(labelled.out.splitlines()[-1])["label"] == ""  # nothing is known of an empty text
+    assert "1 text without a word" in labelled.err
 
 
 def test_several_labels_are_read_and_written(munjang: Callable[..., Any], files: Path, model: tuple[str, str]) -> None:
@@ -128,6 +132,17 @@ def test_several_labels_are_read_and_written(munjang: Callable[..., Any], files:
     assert all(
         isinstance(json.loads(line)["labels"], list) for line in (files / "multi-out.jsonl").read_text(encoding="utf-8").splitlines()
     )
+    measured = munjang("classify", "evaluate", files / "multi", files / "multi.jsonl", "--compare", files / "multi", "--json")
+    assert measured.json["micro_f1"] > 0.5, measured.err
+    assert measured.json["compare"]["micro_f1"]["difference"] == 0
+    assert sum(each["texts"] for each in measured.json["labels"]) == 8  # two labels of every second text
+    shown = munjang("classify", "evaluate", files / "multi", files / "multi.jsonl", "--html", files / "multi.html")
+    assert "micro-F1" in shown.out
+    assert "micro-F1" in (files / "multi.html").read_text(encoding="utf-8")
+    fit(munjang, files, model)
+    refused = munjang("classify", "evaluate", files / "multi", files / "multi.jsonl", "--compare", files / "made")
+    assert refused.code == 2
+    assert "gives one" in refused.err
 
 
 def test_another_model_is_refused(
@@ -139,7 +154,9 @@ def test_another_model_is_refused(
     assert "was made with the model" in outcome.err
 
 
-def test_a_librarys_labels_become_metadata_that_filters_read(munjang: Callable[..., Any], files: Path, model: tuple[str, str]) -> None:
+def test_a_librarys_labels_become_metadata_that_filters_read(
+    munjang: Callable[..., Any], files: Path, model: tuple[str, str], tiny_folder: Callable[..., Path]
+) -> None:
     assert munjang("add", files / "library.db", files / "examples.csv", *model).code == 0
     outcome = munjang("classify", files / "library.db", "--labels", "경제,스포츠", "--write", "kind", "--json", *model)
     assert outcome.code == 0, outcome.err
@@ -149,6 +166,12 @@ def test_a_librarys_labels_become_metadata_that_filters_read(munjang: Callable[.
     assert {hit["id"] for hit in hits} == wanted
     again = munjang("classify", files / "library.db", "--labels", "경제,스포츠", "--write", "kind", *model)
     assert "into 0 documents" in again.err
+    fit(munjang, files, ("-m", str(tiny_folder("roberta"))))  # whose vectors the library does not have
+    other = munjang("classify", "apply", files / "made", files / "library.db", "--write", "topic", "--json", *model)
+    assert "encoded again" in other.err
+    direct = munjang("classify", "apply", files / "made", files / "examples.csv", "--json")
+    said = [{line["id"]: line["label"] for line in map(json.loads, each.out.splitlines())} for each in (other, direct)]
+    assert said[0] == said[1]
     assert "is for a library" in munjang("classify", files / "new.csv", "--labels", "a,b", "--write", "kind", *model).err
 
 

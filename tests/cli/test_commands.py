@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
 from munjang.cli import speed
-from munjang.cli.commands import COMMANDS, CommandEntry, find
+from munjang.cli.commands import COMMANDS, CommandEntry, find, load_command
 from munjang.models import registry
 
 ROOT = Path(__file__).parents[2]
 NEWS = "id,text\na,오늘은 하루 종일 비가 온다\nb,It has been raining since the morning\nc,The match ended in a draw\n"
 
 
-def command_of(entry: CommandEntry) -> Any:
-    return typer.main.get_command(import_module(entry.module).app)
-
-
 def leaves() -> Iterator[tuple[str, Any]]:
     for entry in COMMANDS:
-        command = command_of(entry)
+        command = load_command(entry)
         inner = getattr(command, "commands", None)
         yield from ((f"{entry.name} {name}", leaf) for name, leaf in inner.items()) if inner else [(entry.name, command)]
 
@@ -41,7 +35,7 @@ def test_every_command_speaks_json_and_shows_an_example(name: str, command: Any)
 
 @pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.name)
 def test_the_table_says_what_the_command_says(entry: CommandEntry) -> None:
-    assert command_of(entry).help.startswith(entry.help)
+    assert load_command(entry).help.startswith(entry.help)
 
 
 @pytest.mark.parametrize(("name", "command"), LEAVES, ids=[name for name, _ in LEAVES])

@@ -73,7 +73,7 @@ def test_another_compute_is_refused_with_both_and_the_remedy(int8: Path, munjang
     refused = munjang(*arguments, "--compute", "float32")
     assert refused.code == 2, refused.err
     assert "and compute int8, found compute float32" in refused.err
-    assert "leave --compute out, or encode the library anew: munjang reencode news.db --compute float32" in refused.err
+    assert "leave --compute out, or re-encode the library: munjang reencode news.db --compute float32" in refused.err
     assert munjang("reencode", "news.db", "--compute", "float32").code == 0
     assert munjang(*arguments).code == 0
     assert munjang("info", "news.db", "--json").json["compute"] == "float32"
@@ -193,7 +193,7 @@ def test_a_library_remembers_the_pooling_of_a_plain_folder(
     assert "assumed" not in found.err
     refused = munjang("search", "news.db", "rain", "--pooling", "mean")
     assert refused.code == 2
-    assert "and pooling cls, found pooling mean\n  leave --pooling out, or encode the library anew" in refused.err
+    assert "and pooling cls, found pooling mean\n  leave --pooling out, or re-encode the library" in refused.err
 
 
 def test_the_words_of_the_options_are_those_of_the_engine() -> None:

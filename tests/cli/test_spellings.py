@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
-from munjang.cli.commands import COMMANDS
+from munjang.cli.commands import COMMANDS, load_command
 from munjang.cli.options import OLD_SPELLINGS
 
 Munjang = Callable[..., Any]
@@ -19,7 +17,7 @@ Munjang = Callable[..., Any]
 def parameters() -> list[tuple[str, Any]]:
     found = []
     for entry in COMMANDS:
-        command = typer.main.get_command(import_module(entry.module).app)
+        command = load_command(entry)
         inner = getattr(command, "commands", {})
         for name, each in inner.items() or [("", command)]:
             found += [(f"{entry.name} {name}".strip(), parameter) for parameter in each.params if parameter.param_type_name == "option"]

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
-from munjang.cli.commands import COMMANDS
+from munjang.cli.commands import COMMANDS, load_command
 from munjang.cli.error_hints import drop_false_hints
 from munjang.cli.main import _is_option, _options_of
 
@@ -23,7 +22,7 @@ CALL = re.compile(r"munjang ([a-z]+)((?: [a-z]+)?)([^`\n]*)")
 
 def calls() -> Iterator[tuple[str, ...]]:
     for entry in COMMANDS:
-        inner = getattr(typer.main.get_command(import_module(entry.module).app), "commands", {})
+        inner = getattr(load_command(entry), "commands", {})
         yield from ((entry.name, name) for name in inner) if inner else ((entry.name,),)
 
 
@@ -79,9 +78,10 @@ def test_every_call_of_a_command_in_a_message_is_one_that_works() -> None:
 
 def test_a_commands_own_messages_name_its_own_options() -> None:
     for entry in COMMANDS:
+        own = {"--version", "-h"}.union(*(_options_of([each.name]) for each in COMMANDS if each.module == entry.module))
         path = SOURCE.joinpath(*entry.module.split(".")[1:]).with_suffix(".py")
         for text in (text for found, text in TEXTS if found == path and not re.search("munjang|pip |accelerate ", text)):
-            wrong = [option for option in OPTION.findall(text) if option not in _options_of([entry.name]) | {"--version", "-h"}]
+            wrong = [option for option in OPTION.findall(text) if option not in own]
             assert not wrong, (entry.name, text)
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from tests.postgres import postgres_url
+from tests.postgres import citus_url, one_node_url, postgres_url
 
 from munjang.errors import Busy, UsageError
 from munjang.library.sqlite_store import SqliteStore
@@ -41,14 +41,19 @@ def open_sqlite(folder: Path) -> Store:
     return SqliteStore.open(folder / "store.db", create_with=SETTINGS)
 
 
-def open_postgres(folder: Path) -> Store:
+def open_postgres(folder: Path, url: Callable[[], str] = postgres_url, *, distributed: bool = False) -> Store:
     from munjang.library.pgvector_store import PgvectorStore
 
-    name = "t" + hashlib.blake2b(str(folder).encode(), digest_size=12).hexdigest()
-    return PgvectorStore.open(f"{postgres_url()}#{name}", create_with=SETTINGS)
+    name = f"t{url.__name__[0]}" + hashlib.blake2b(str(folder).encode(), digest_size=12).hexdigest()
+    return PgvectorStore.open(f"{url()}#{name}", create_with=SETTINGS, distributed=distributed)
 
 
-STORES = [Factory("sqlite", open_sqlite), Factory("postgres", open_postgres)]
+STORES = [
+    Factory("sqlite", open_sqlite),
+    Factory("postgres", open_postgres),
+    Factory("one node", lambda folder: open_postgres(folder, one_node_url, distributed=True)),
+    Factory("citus", lambda folder: open_postgres(folder, citus_url, distributed=True)),
+]
 
 
 def entry(id: str, text: str = "눈이 온다 snow", metadata: dict | None = None, *, passages: int = 1, seed: int = 0) -> Entry:
@@ -59,8 +64,7 @@ def entry(id: str, text: str = "눈이 온다 snow", metadata: dict | None = Non
 
 @pytest.fixture(params=STORES, ids=lambda factory: factory.name)
 def factory(request) -> Factory:
-    if request.param.name == "postgres":
-        postgres_url()
+    {"postgres": postgres_url, "one node": one_node_url, "citus": citus_url}.get(request.param.name, str)()
     return request.param
 
 
@@ -290,6 +294,15 @@ def test_words_find_their_passages_and_rarer_words_count_more(store):
     assert counts == [len(store.lexical([word], 9)) for word in ("snow", "nothing", "wind")]
 
 
+def test_words_in_a_range_are_listed_with_their_passages(store):
+    put(store, entry("a", "snow sun 눈"), entry("b", "snow wind 눈사람 누리"))
+    assert store.words_between("s", "t") == {"snow": 2, "sun": 1}
+    assert store.words_between("눈", "눉") == {"눈": 1, "눈사람": 1}
+    assert store.words_between("t", "s") == store.words_between("x", "y") == {}
+    put(store, entry("c", "sand"))
+    assert store.words_between("s", "t") == {"snow": 2, "sun": 1, "sand": 1}
+
+
 def test_hostile_words_and_ids_find_nothing_and_break_nothing(store):
     hostile = ['"', "'", '" OR "', "a*", "NEAR(a b)", "words:a", "-a", "^a", "(", "\x00", "a\x00b", "%", "_", "\\", "‮", "😀", "x" * 10_000]
     for word in hostile:
@@ -419,7 +432,7 @@ def run_machine(factory: Factory, *, examples: int, steps: int) -> None:
 
 
 def test_random_operations_agree_with_a_dict(factory):
-    run_machine(factory, examples=25, steps=20)
+    run_machine(factory, examples=25 if factory.name in ("sqlite", "postgres") else 6, steps=20)
 
 
 @pytest.mark.slow

@@ -10,9 +10,8 @@ import pytest
 from tests.documents.conftest import FIXTURES, REPORTS
 from tests.documents.fixtures.report import BLOCKS, SECOND_PAGE
 
-from munjang.documents.read import read_document
+from munjang.documents.read import SEPARATOR, Section, read_document
 from munjang.documents.reader_process import DocumentReader
-from munjang.documents.sections import SEPARATOR, Section
 
 WITHOUT_HEADINGS = ("epub", "rtf")
 """LibreOffice writes none into EPUB; RTF's are styles that no reader sees."""
@@ -20,19 +19,15 @@ NUMBERED = re.compile(r"^(\d+[.)]|[가-하][.)])\s*")
 """What python-hwpx and unhwp put before headings: an outline's numbers."""
 
 
-def expect_text(*, rows: bool) -> str:
-    """Return the report's characters without white space; a table's rows with their headers, or cell by cell."""
+def expect_text() -> str:
+    """Return the report's characters without white space; a table's rows with their headers."""
     parts: list[str] = []
     for kind, block in BLOCKS:
         if isinstance(block, str):
             parts.append(block)
         elif kind == "table":
             headers = block[0]
-            parts += (
-                [" · ".join(f"{name}: {cell}" for name, cell in zip(headers, row, strict=True)) for row in block[1:]]
-                if rows
-                else [cell for row in block for cell in row]
-            )
+            parts += [" · ".join(f"{name}: {cell}" for name, cell in zip(headers, row, strict=True)) for row in block[1:]]
         else:
             parts += block
     return "".join("".join(parts).split())
@@ -51,7 +46,7 @@ def text_of(sections: list[Section]) -> str:
 def test_every_character_of_the_report_is_read_in_its_order(suffix: str, reader: DocumentReader) -> None:
     found = text_of(read_document(FIXTURES / f"report.{suffix}", reader=reader))
     assert unicodedata.is_normalized("NFC", found)
-    expected = expect_text(rows=suffix != "pdf")  # a PDF has lines where the others have a table
+    expected = expect_text()
     assert in_order(expected, "".join(found.split())) >= 0.99
     assert len("".join(found.split())) <= len(expected) * (1.2 if suffix == "eml" else 1.03)  # an e-mail has its head
 

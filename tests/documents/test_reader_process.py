@@ -10,7 +10,8 @@ import pytest
 from tests.documents.conftest import FIXTURES, need_parsers
 
 from munjang.documents import reader_process
-from munjang.documents.reader_process import DocumentError, DocumentReader, ScannedDocument
+from munjang.documents.blocks import DocumentError, ScannedDocument
+from munjang.documents.reader_process import DocumentReader
 from munjang.errors import MissingExtra, UsageError
 from munjang.limits import DOCUMENT_LIMITS
 
@@ -52,7 +53,7 @@ def test_an_odd_file_is_named_and_the_next_is_read(tmp_path: Path, body: str, sa
     with reader:
         with pytest.raises(DocumentError, match=said.replace("(", r"\(").replace(")", r"\)")):
             reader.read(odd)
-        assert reader.read(FIXTURES / "report.md").blocks[0].text == "겨울 보고서"
+        assert reader.read(FIXTURES / "report.html").blocks[0].text == "겨울 보고서"
 
 
 def test_a_file_over_the_limit_of_its_size_is_not_parsed(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from munjang.documents.blocks import FileBlock, ParsedFile
-from munjang.documents.sections import SEPARATOR, TINY, make_sections
+from munjang.documents.read import SEPARATOR, TINY, make_sections
 
 blocks = st.lists(
     st.builds(

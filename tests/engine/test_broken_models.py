@@ -158,9 +158,9 @@ def test_labels_without_names_are_numbered(cross_folder, tmp_path):
 
 
 def test_whoever_stops_listening_stops_the_work():
-    pen = GraphBuilder()
-    pen.name_output(pen.add("Add", ["x", "x"]), "y")
-    session = open_session(pen, [("x", FLOAT, ["N"])], [("y", ["N"])], threads=1)
+    builder = GraphBuilder()
+    builder.name_output(builder.add("Add", ["x", "x"]), "y")
+    session = open_session(builder, [("x", FLOAT, ["N"])], [("y", ["N"])], threads=1)
     fed = []
 
     def feeds():

@@ -211,7 +211,7 @@ def test_bfloat16_runs_through_openvino_where_the_processor_multiplies_so():
 
 
 def test_the_processors_flags_are_read_from_what_the_system_lists(tmp_path):
-    from munjang.engine.processor import multiplies_bfloat16, read_flags
+    from munjang.engine.devices import multiplies_bfloat16, read_flags
 
     listed = tmp_path / "cpuinfo"
     listed.write_text("model name\t: X\nflags\t\t: fpu avx2 avx512_bf16\n", encoding="utf-8")

@@ -18,11 +18,11 @@ ADD = RANDOM.normal(size=(9, 17)).astype(np.float32)
 def applied(kind, x, *, bias=None, add=None, w=W, after=None):
     import onnxruntime
 
-    pen = GraphBuilder()
-    writer = kind(pen)
-    out = writer.apply(writer.prepare("x", after=after), w, "layer", bias=bias, add=None if add is None else pen.array("add", add))
-    pen.name_output(out, "y")
-    model = pen.model([("x", FLOAT, ["N", w.shape[0]])], [("y", ["N", w.shape[1]])])
+    builder = GraphBuilder()
+    writer = kind(builder)
+    out = writer.apply(writer.prepare("x", after=after), w, "layer", bias=bias, add=None if add is None else builder.array("add", add))
+    builder.name_output(out, "y")
+    model = builder.model([("x", FLOAT, ["N", w.shape[0]])], [("y", ["N", w.shape[1]])])
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     return session.run(["y"], {"x": x})[0]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from munjang.engine.processor import multiplies_bfloat16
+from munjang.engine.devices import multiplies_bfloat16
 from munjang.models.cross_encoder import CrossEncoder
 from munjang.models.sentence_encoder import SentenceEncoder
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from munjang.errors import InputError
-from munjang.evaluate.text_labels import compare_labels, evaluate_labels, make_calibration_bins
+from munjang.evaluate.text_labels import compare_label_sets, compare_labels, evaluate_label_sets, evaluate_labels, make_calibration_bins
 
 metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
 NAMES = ["경제", "날씨", "정치", "연예"]
@@ -63,6 +63,33 @@ def test_two_classifiers_are_compared_on_the_same_texts() -> None:
     assert found["macro_f1"].p < 0.05
     same = compare_labels(table, NAMES, table[:, ::-1], NAMES[::-1], gold, resamples=50)
     assert same["macro_f1"].difference == 0
+
+
+def test_sets_of_labels_are_measured_as_by_scikit_learn() -> None:
+    random = np.random.default_rng(0)
+    gold = random.random((150, 4)) < [0.5, 0.3, 0.1, 0.0]
+    table = np.clip(0.6 * gold + 0.7 * random.random((150, 4)) - 0.1, 0, 1)
+    best = table >= 0.5
+    names = [[NAMES[place] for place in np.flatnonzero(row)] for row in gold]
+    report = evaluate_label_sets(table, NAMES, names, threshold=0.5, resamples=50)
+    assert report.accuracy == pytest.approx(metrics.accuracy_score(gold, best))
+    assert report.micro_f1 == pytest.approx(metrics.f1_score(gold, best, average="micro"))
+    assert report.macro_f1 == pytest.approx(metrics.f1_score(gold, best, average="macro"))
+    assert [each.texts for each in report.labels] == gold.sum(axis=0).tolist()
+    assert report.confusion == ()
+    assert sum(each.texts for each in report.calibration) == best.sum()
+    assert report.micro_f1_ci95.low < report.micro_f1 < report.micro_f1_ci95.high
+    worse = np.where(random.random((150, 4)) < 0.3, 1 - table, table)
+    found = compare_label_sets(table, NAMES, worse[:, ::-1], NAMES[::-1], names, threshold=0.5, resamples=100)
+    assert found["micro_f1"].difference == pytest.approx(report.micro_f1 - metrics.f1_score(gold, worse >= 0.5, average="micro"))
+    assert found["macro_f1"].p < 0.05
+
+
+def test_texts_without_labels_that_get_none_are_right() -> None:
+    report = evaluate_label_sets([[0.1, 0.2], [0.3, 0.4]], ["a", "b"], [[], []], threshold=0.5, resamples=5)
+    assert report.accuracy == 1
+    assert report.to_json()["ece"] is None
+    assert evaluate_label_sets([[0.9]], ["a"], [["new"]], threshold=0.5, resamples=5).labels[-1].recall == 0
 
 
 def test_tables_that_do_not_fit_are_refused() -> None:

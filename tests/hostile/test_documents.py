@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import io
 import random
+import re
 import sys
 import zipfile
+import zlib
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.documents.conftest import FIXTURES, need_parsers
+from tests.documents.fixtures.write_hwp5 import write_hwp5
 
-from munjang.documents.formats import FORMATS
-from munjang.documents.reader_process import DocumentError, DocumentReader
+from munjang.documents.blocks import FORMATS, DocumentError
+from munjang.documents.reader_process import DocumentReader
 from munjang.limits import DOCUMENT_LIMITS
 
 LIMITS = replace(DOCUMENT_LIMITS, seconds=10.0, memory_bytes=2**30)
@@ -23,18 +26,47 @@ ZIPPED = (".docx", ".pptx", ".xlsx", ".odt", ".epub", ".hwpx")
 
 
 def mutate(raw: bytes, suffix: str, chance: random.Random) -> bytes:
-    """Return a file with some of its bytes changed, cut, doubled or moved; in half of the zipped ones, those of a member."""
-    if suffix in ZIPPED and chance.random() < 0.5:
-        output = io.BytesIO()
-        with zipfile.ZipFile(io.BytesIO(raw)) as source, zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as target:
-            chosen = chance.choice(source.namelist())
-            for name in source.namelist():
-                content = source.read(name)
-                target.writestr(name, mutate(content, "", chance) if name == chosen and content else content)
-        return output.getvalue()
+    """Return a file with some of its bytes changed, cut, doubled or moved; in half of those that are packed, within what is packed."""
+    if chance.random() < 0.5:
+        if suffix in ZIPPED:
+            return mutate_member(raw, chance)
+        if suffix == ".pdf":
+            return mutate_stream(raw, chance)
+        if suffix == ".hwp":
+            return write_hwp5(
+                [("h1", "가"), ("p", "나" * 50), ("table", [["다", "라"]] * 3)], change=lambda body: mutate_bytes(body, chance)
+            )
+    return mutate_bytes(raw, chance)
+
+
+def mutate_member(raw: bytes, chance: random.Random) -> bytes:
+    """Change one file of an archive."""
+    output = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(raw)) as source, zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as target:
+        chosen = chance.choice(source.namelist())
+        for name in source.namelist():
+            content = source.read(name)
+            target.writestr(name, mutate_bytes(content, chance) if name == chosen and content else content)
+    return output.getvalue()
+
+
+def mutate_stream(raw: bytes, chance: random.Random) -> bytes:
+    """Change one packed stream of a PDF; PDFium finds the others again."""
+    streams = list(re.finditer(rb"/FlateDecode>>\s*stream\r?\n", raw))
+    start = chance.choice(streams).end()
+    unpacker = zlib.decompressobj()
+    content = unpacker.decompress(raw[start:])
+    rest = unpacker.unused_data
+    return raw[:start] + zlib.compress(mutate_bytes(content or b"x", chance)) + rest
+
+
+NUMBERS = (b"0", b"-1", b"99999", b"999999999999", b"1e99", b"9" * 400)
+
+
+def mutate_bytes(raw: bytes, chance: random.Random) -> bytes:
     changed = bytearray(raw)
     for _ in range(chance.choice((1, 1, 4, 32))):
-        at, kind = chance.randrange(len(changed)), chance.randrange(5)
+        at, kind = chance.randrange(len(changed)), chance.randrange(7)
         length = chance.choice((1, 2, 8, 256))
         if kind == 0:
             changed[at] = chance.randrange(256)
@@ -44,8 +76,12 @@ def mutate(raw: bytes, suffix: str, chance: random.Random) -> bytes:
             del changed[at : at + length]
         elif kind == 3:
             changed[at:at] = changed[at : at + length] * chance.choice((1, 50))
-        else:
+        elif kind == 4:
             changed[at : at + 4] = chance.choice((b"\xff\xff\xff\xff", b"\0\0\0\0", b"\xff\xff\xff\x7f", b"9999"))
+        elif kind == 5 and (number := re.compile(rb"\d+").search(changed, at)) is not None:
+            changed[number.start() : number.end()] = chance.choice(NUMBERS)
+        elif kind == 6 and (tag := re.compile(rb"<[^>]{1,200}>").search(changed, at)) is not None:
+            changed[at:at] = tag[0] * chance.choice((1, 2, 300))
         if not changed:
             return b"x"
     return bytes(changed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ from munjang.library import sqlite_pages
 from munjang.library.cache_file import read_cache, write_cache
 from munjang.library.index_config import Tuning
 from munjang.library.library import Library
-from munjang.library.matrix import Matrix
+from munjang.library.matrix import Matrix, unit
 from munjang.library.sqlite_store import SqliteStore
+from munjang.vectors.coarse import is_available
 
 ALWAYS = Tuning(cache_from=1, approximate_from=10_000, stale_part=0.3)
 WORDS = [f"w{i}" for i in range(40)]
@@ -207,6 +209,34 @@ def test_a_matrix_in_two_parts_with_gaps_is_searched_as_one(base, tail, k, seed)
     np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-6)
     assert set(found_rows.ravel().tolist()) <= set(rows[kept].tolist())
     np.testing.assert_array_equal(matrix.positions(rows), kept)
+
+
+@pytest.mark.skipif(not is_available(), reason="this processor has no exact integer product, so no index is made")
+@pytest.mark.parametrize("tail", [0, 300])
+@pytest.mark.parametrize("gaps", [0.0, 0.2])
+@pytest.mark.parametrize("part", [None, 0.02, 0.6])
+def test_single_questions_have_the_same_answers_before_and_after_an_index_is_made(monkeypatch, tail, gaps, part):
+    monkeypatch.setattr("munjang.vectors.exact_index.SMALLEST", 1)
+    monkeypatch.setattr("munjang.library.matrix.INDEXED_FROM", 1)
+    rng = np.random.default_rng(4)
+    base, total = 5_000, 5_000 + tail
+    vectors = unit(rng.normal(size=(total, 24)).astype(np.float32))
+    vectors[50] = vectors[4_000] = vectors[0]  # equal scores
+    alive = np.flatnonzero(rng.random(total) >= gaps) if gaps else None
+    rows = np.arange(total, dtype=np.int64) * 3
+    older = Matrix(1, rows[:base], vectors[:base], rows[base:], vectors[base:], None)
+    matrix = Matrix(2, rows[:base], vectors[:base], rows[base:], vectors[base:], alive, older.index)
+    among = None if part is None else matrix.positions(rows[rng.random(total) < part])
+    questions = np.concatenate([vectors[:1], unit(rng.normal(size=(9, 24)).astype(np.float32))])
+    before = [matrix.search(one, 8, among_P=among) for one in questions[:, None]]
+    deadline = time.monotonic() + 30
+    while older.index.find() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    for one, (scores, found) in zip(questions[:, None], before, strict=True):
+        again = matrix.search(one, 8, among_P=among)
+        np.testing.assert_array_equal(again[0], scores)
+        np.testing.assert_array_equal(again[1], found)
 
 
 @pytest.mark.parametrize("approximate_from", [10_000, 100])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from munjang.errors import InputError, UsageError
-from munjang.library.feedback import Rocchio, blend
+from munjang.library.questions import Rocchio, blend
 from munjang.library.ranking import Hybrid, fuse_ranks, fuse_scores
 
 RANKING = st.lists(st.integers(0, 30), unique=True, max_size=12)

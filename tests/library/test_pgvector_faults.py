@@ -15,7 +15,7 @@ pytest.importorskip("psycopg", reason="the extra pgvector is not installed")
 from tests.library.test_pgvector_store import DIMENSION, SETTINGS, entry
 
 from munjang.errors import Busy, InputError, MunjangError, UsageError
-from munjang.library import pg_schema, pg_write, pgvector_store
+from munjang.library import pg_index, pg_schema, pg_write, pgvector_store
 from munjang.library.library import Library
 from munjang.library.pg_connections import Address, PostgresConnections, run
 from munjang.library.pgvector_store import PgvectorStore
@@ -30,7 +30,7 @@ def test_a_library_in_postgres_answers_as_one_in_a_file(url, opened, encoder):
         for options in ({}, {"where": "n >= 20"}, {"exact": True, "where": "n in (3, 4)"}):
             answers.append([(hit.id, round(hit.score, 5)) for hit in library.search("rain 4 in winter", k=4, **options)])
         answers.append([hit.id for hit in library.search("rain 4 in winter", k=4)])
-    assert library.prepare() == "the store's own index"
+    assert library.prepare() == "exact"
     library.close()
     assert answers[:4] == answers[4:]
 
@@ -109,12 +109,17 @@ def test_making_a_library_twice_leaves_the_first(url):
 def test_vectors_too_long_for_an_index_are_searched_without_one(url, monkeypatch):
     monkeypatch.setattr(pgvector_store, "INDEXED_FROM", 1)
     monkeypatch.setattr(pg_write, "TOGETHER", 4)
-    dimension = pg_schema.LARGEST_INDEXED + 1
+    for precision in pg_index.LARGEST:
+        monkeypatch.setitem(pg_index.LARGEST, precision, 2_000)
+    dimension = 2_001
     store = PgvectorStore.open(f"{url}#wide", create_with=replace(SETTINGS, dimension=dimension))
     vectors = np.random.default_rng(0).normal(size=(10, dimension)).astype(np.float32)
     with store.writer("test"):
         store.put(entry(str(number), vector) for number, vector in enumerate(vectors))
     assert store.count() == (10, 10)
+    assert store.prepare(method=None, precision=None, recall=0.9, patience=1) == "exact"
+    with pytest.raises(UsageError, match="at most 2,000 dimensions"):
+        store.prepare(method="hnsw", precision=None, recall=0.9, patience=1)
     [best] = store.nearest(vectors[7], 1)
     assert store.places([best.row])[best.row].id == "7"
     connection = store._connections.connect()

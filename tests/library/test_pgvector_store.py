@@ -11,12 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from munjang.errors import DamagedFile, InputError, UsageError
-from munjang.library import pgvector_store
+from munjang.library import pg_index, pgvector_store
 from munjang.library.pg_connections import Address, run
+from munjang.library.pg_index import find_index
+from munjang.library.pg_write import vector_text
 from munjang.library.sqlite_store import SqliteStore
 from munjang.library.store import Document, Entry, NearestRows, Passage, Settings
 from munjang.library.where import AllOf, AnyOf, Compare, Contains, IsNull, Like, Not, OneOf, matches
-from munjang.library.where_postgres import where_postgres
+from munjang.library.where_sql import where_postgres
 
 pytest.importorskip("psycopg", reason="the extra pgvector is not installed")
 
@@ -90,17 +92,90 @@ def test_it_is_a_vector_search_and_equals_brute_force(store):
     assert len(store.nearest(query, 1000, exact=True)) == 400
 
 
-def test_the_index_finds_nearly_the_same_and_is_used(store, monkeypatch):
-    monkeypatch.setattr(pgvector_store, "INDEXED_FROM", 10)
-    with store.writer("test"):
-        store.put([])
+def index_names(store: PgvectorStore) -> set[str]:
     with store._connections.reader() as connection:
-        names = {name for (name,) in run(connection, "SELECT indexname FROM pg_indexes WHERE tablename = 'passages'")}
-    assert f"passages_near_{DIMENSION}" in names
+        return {
+            name
+            for (name,) in run(
+                connection, "SELECT indexname FROM pg_indexes WHERE indexname LIKE 'passages\\_near%%' AND schemaname = current_schema()"
+            )
+        }
+
+
+def prepare(store: PgvectorStore, method=None, precision=None) -> str:
+    return store.prepare(method=method, precision=precision, recall=0.98, patience=1)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float16", "binary"])
+@pytest.mark.parametrize("method", ["hnsw", "ivfflat"])
+def test_an_index_finds_nearly_the_same_with_the_same_scores(store, method, precision):
+    assert prepare(store, method, precision) == f"{method}, {precision}"
+    assert index_names(store) == {f"passages_near_{DIMENSION}_{method}_{precision}"}
     query = np.random.default_rng(2).normal(size=DIMENSION).astype(np.float32)
-    near, exact = ({hit.row for hit in store.nearest(query, 10, exact=exact)} for exact in (False, True))
-    assert len(near & exact) >= 9
+    exact = {hit.row: hit.score for hit in store.nearest(query, 10, exact=True)}
+    near = {hit.row: hit.score for hit in store.nearest(query, 10)}
+    assert len(near) == 10
+    assert len(near.keys() & exact.keys()) >= 9
+    assert all(near[row] == exact[row] for row in near.keys() & exact.keys())
     assert len(store.nearest(query, 20, where=Compare("even", "=", False))) == 20
+    assert len(store.nearest(query, 1000)) == 400
+
+
+def test_an_index_is_asked_and_not_passed_over(store):
+    prepare(store, "hnsw", "float16")
+    query = np.ones(DIMENSION, np.float32)
+    with store._connections.snapshot() as connection:
+        index = find_index(connection, DIMENSION)
+        run(connection, "SET LOCAL enable_seqscan = off")
+        sql = f'EXPLAIN SELECT "row" FROM passages WHERE vector_dims(vector) = {DIMENSION} ORDER BY {index.order} LIMIT 3'
+        plan = "\n".join(line for (line,) in run(connection, sql, [vector_text(query)]))
+    assert f"Index Scan using {index.name}" in plan
+
+
+def test_a_library_gets_its_index_when_it_is_large_and_keeps_the_one_it_has(store, url, monkeypatch):
+    fresh = PgvectorStore.open(f"{url}#grows", create_with=SETTINGS)
+    with fresh.writer("test"):
+        fresh.put(
+            entry(str(i), vector) for i, vector in enumerate(np.random.default_rng(0).normal(size=(50, DIMENSION)).astype(np.float32))
+        )
+    assert prepare(fresh) == "exact"
+    assert index_names(fresh) == set()
+    monkeypatch.setattr(pgvector_store, "INDEXED_FROM", 10)
+    assert prepare(fresh) == "hnsw, float16"
+    assert prepare(fresh, precision="binary") == prepare(fresh) == "hnsw, binary"
+    assert index_names(fresh) == {f"passages_near_{DIMENSION}_hnsw_binary"}
+    fresh.close()
+
+
+def test_an_index_of_munjang_0_1_is_asked_and_replaced_when_another_is_wanted(store, url):
+    old = PgvectorStore.open(f"{url}#older", create_with=SETTINGS)
+    connection = old._connections.connect()
+    made = f"passages_near_{DIMENSION} ON passages USING hnsw ((vector::vector({DIMENSION})) vector_cosine_ops)"
+    run(connection, f"CREATE INDEX {made} WHERE vector_dims(vector) = {DIMENSION}")
+    connection.close()
+    assert prepare(old) == "hnsw, float32"
+    assert prepare(old, precision="float16") == "hnsw, float16"
+    assert index_names(old) == {f"passages_near_{DIMENSION}_hnsw_float16"}
+    old.close()
+
+
+def test_a_filter_that_an_index_walk_cannot_meet_is_answered_exactly(url, monkeypatch):
+    store = PgvectorStore.open(f"{url}#rare", create_with=SETTINGS)
+    random = np.random.default_rng(3)
+    near, far = np.ones(DIMENSION, np.float32), -np.ones(DIMENSION, np.float32)
+    with store.writer("test"):
+        store.put(entry(str(i), near + random.normal(size=DIMENSION).astype(np.float32) / 9, {"rare": False}) for i in range(3_000))
+        store.put(entry(f"rare {i}", far, {"rare": True}) for i in range(5))
+    prepare(store, "hnsw", "float16")
+    monkeypatch.setattr(pg_index, "MOST_WALKED", 10)
+    assert len(store.nearest(near, 10, where=Compare("rare", "=", True))) == 5
+    store.close()
+
+
+def test_a_vector_of_zeros_has_a_score_of_zero_and_stands_before_negative_ones(store):
+    scores = [hit.score for hit in store.nearest(np.ones(DIMENSION, np.float32), 400, exact=True)]
+    assert scores == sorted(scores, reverse=True)
+    assert scores.count(0.0) == 1
 
 
 def test_a_query_of_another_length_is_refused(store):

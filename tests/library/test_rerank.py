@@ -89,36 +89,36 @@ def scored(*scores: float) -> list[Hit]:
     return [Hit(str(n), score, f"text {n}", {}, start=0, stop=len(f"text {n}")) for n, score in enumerate(scores)]
 
 
-def test_a_share_leaves_the_first_ranking_the_rest_of_the_say() -> None:
-    found = rerank_hits("query", scored(0.8, 0.6, 0.2), Given([0.1, 0.9, 1.0]), share=0.5)
+def test_a_weight_below_one_leaves_the_rest_to_the_first_ranking() -> None:
+    found = rerank_hits("query", scored(0.8, 0.6, 0.2), Given([0.1, 0.9, 1.0]), weight=0.5)
     assert [hit.id for hit in found] == ["1", "2", "0"]
     assert [hit.score for hit in found] == pytest.approx([0.5 * 0.9 + 0.5 * 0.75, 0.5 * 1.0 + 0.5 * 0.25, 0.5 * 0.1 + 0.5])
-    assert [hit.id for hit in rerank_hits("query", scored(0.8, 0.6, 0.2), Given([0.1, 0.9, 1.0]), share=0.05)] == ["0", "1", "2"]
+    assert [hit.id for hit in rerank_hits("query", scored(0.8, 0.6, 0.2), Given([0.1, 0.9, 1.0]), weight=0.05)] == ["0", "1", "2"]
 
 
 def test_negative_cosines_and_logits_keep_their_order() -> None:
     hits = scored(-0.1, -0.2, -0.9)
-    assert [hit.id for hit in rerank_hits("query", hits, Given([5.0, 5.0, 5.0]), share=0.2, least=-1.0)] == ["0", "1", "2"]
-    assert [hit.id for hit in rerank_hits("query", hits, Given([-90.0, 90.0, -90.0]), share=0.9, least=-1.0)] == ["1", "0", "2"]
+    assert [hit.id for hit in rerank_hits("query", hits, Given([5.0, 5.0, 5.0]), weight=0.2, least=-1.0)] == ["0", "1", "2"]
+    assert [hit.id for hit in rerank_hits("query", hits, Given([-90.0, 90.0, -90.0]), weight=0.9, least=-1.0)] == ["1", "0", "2"]
 
 
-@given(scores=st.lists(st.floats(-1, 1), min_size=1, max_size=20), share=st.floats(0.01, 0.99))
-def test_a_scorer_without_an_opinion_changes_nothing(scores: list[float], share: float) -> None:
+@given(scores=st.lists(st.floats(-1, 1), min_size=1, max_size=20), weight=st.floats(0.01, 0.99))
+def test_a_scorer_without_an_opinion_changes_nothing(scores: list[float], weight: float) -> None:
     hits = scored(*sorted(scores, reverse=True))
-    found = rerank_hits("query", hits, Given([0.5] * len(scores)), share=share, least=-1.0)
+    found = rerank_hits("query", hits, Given([0.5] * len(scores)), weight=weight, least=-1.0)
     assert [hit.id for hit in found] == [hit.id for hit in hits]
     assert all(0 <= hit.score <= 1 for hit in found)
 
 
-@pytest.mark.parametrize("share", [0.0, -1.0, 1.5, float("nan")])
-def test_a_share_that_is_none_is_refused(share: float) -> None:
+@pytest.mark.parametrize("weight", [0.0, -1.0, 1.5, float("nan")])
+def test_a_weight_that_is_none_is_refused(weight: float) -> None:
     with pytest.raises(UsageError, match="more than 0 and at most 1"):
-        rerank_hits("query", _hits(2), Given([0.5, 0.5]), share=share)
+        rerank_hits("query", _hits(2), Given([0.5, 0.5]), weight=weight)
 
 
-def test_a_scorer_has_the_share_that_it_asks_for_unless_told_otherwise() -> None:
+def test_a_scorer_has_the_weight_that_it_asks_for_unless_told_otherwise() -> None:
     modest = Given([0.1, 0.9, 1.0])
     modest.share = 0.05
     hits = scored(0.8, 0.6, 0.2)
-    assert rerank_hits("query", hits, modest) == rerank_hits("query", hits, Given([0.1, 0.9, 1.0]), share=0.05)
-    assert rerank_hits("query", hits, modest, share=1.0) == rerank_hits("query", hits, Given([0.1, 0.9, 1.0]))
+    assert rerank_hits("query", hits, modest) == rerank_hits("query", hits, Given([0.1, 0.9, 1.0]), weight=0.05)
+    assert rerank_hits("query", hits, modest, weight=1.0) == rerank_hits("query", hits, Given([0.1, 0.9, 1.0]))

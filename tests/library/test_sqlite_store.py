@@ -15,7 +15,7 @@ import pytest
 from munjang.errors import Busy, DamagedFile, InputError
 from munjang.library import sqlite_files
 from munjang.library.library import Library
-from munjang.library.sqlite_files import open_connection, translated
+from munjang.library.sqlite_files import open_connection, translate_errors
 from munjang.library.sqlite_schema import create
 from munjang.library.sqlite_store import SqliteStore
 
@@ -84,7 +84,7 @@ def test_a_path_that_cannot_be_opened_is_told_with_sqlites_own_code(tmp_path):
 
 def test_an_error_of_our_own_making_is_not_told_as_a_damaged_file():
     connection = sqlite3.connect(":memory:")
-    with pytest.raises(sqlite3.ProgrammingError, match="binding"), translated("a.db"):
+    with pytest.raises(sqlite3.ProgrammingError, match="binding"), translate_errors("a.db"):
         connection.execute("SELECT ?", ())
     connection.close()
 

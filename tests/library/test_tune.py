@@ -8,8 +8,8 @@ from munjang.errors import DamagedFile, UsageError
 from munjang.library.copying import copy_library
 from munjang.library.library import Library
 from munjang.library.ranking import Hybrid
+from munjang.library.search import SearchWeights, read_weights
 from munjang.library.tune import tune
-from munjang.library.weights import SearchWeights, read_weights
 from munjang.models.sentence_encoder import SentenceEncoder
 
 WORDS = ["cat", "dog", "rain", "snow", "film", "park", "sea", "mat", "winter", "code"]

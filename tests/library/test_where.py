@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from munjang.errors import UsageError
 from munjang.library.where import MAX_TERMS, AllOf, AnyOf, Compare, Contains, IsNull, Like, Not, OneOf, matches, parse_where
-from munjang.library.where_sqlite import add_functions, where_sql
+from munjang.library.where_sql import add_functions, where_sqlite
 
 KEYS = st.sampled_from(["a", "b", 'q"uote', "back\\slash", "점", "a.b", "x'; DROP TABLE documents; --"])
 TEXTS = st.text("ab%_'\"\\소 1.", max_size=5)
@@ -50,7 +50,7 @@ def documents():
 def test_sqlite_and_python_agree_on_what_a_condition_means(documents, condition, metadata):
     documents.execute("DELETE FROM documents")
     documents.execute("INSERT INTO documents VALUES (?)", (json.dumps(metadata, ensure_ascii=False),))
-    sql, values = where_sql(condition)
+    sql, values = where_sqlite(condition)
     [[found]] = documents.execute(f"SELECT {sql} FROM documents", values)
     assert found in (0, 1)
     assert bool(found) == matches(condition, metadata)
@@ -60,7 +60,7 @@ def test_sqlite_and_python_agree_on_what_a_condition_means(documents, condition,
 def test_sqlite_takes_as_many_tests_as_a_filter_may_have(documents, word, expected):
     documents.execute("DELETE FROM documents")
     documents.execute("INSERT INTO documents VALUES (?)", (json.dumps({f"k{MAX_TERMS - 1}": 1}),))
-    sql, values = where_sql(parse_where(f" {word} ".join(f"k{number} = 1" for number in range(MAX_TERMS))))
+    sql, values = where_sqlite(parse_where(f" {word} ".join(f"k{number} = 1" for number in range(MAX_TERMS))))
     assert documents.execute(f"SELECT {sql} FROM documents", values).fetchone() == (expected,)
 
 
@@ -121,7 +121,7 @@ def test_the_largest_filter_that_is_read_can_be_asked(documents):
         "(" * 19 + "a=1" + ")" * 19,
         "not " * 19 + "a=1",
     ):
-        sql, values = where_sql(parse_where(where))
+        sql, values = where_sqlite(parse_where(where))
         documents.execute(f"SELECT {sql} FROM documents", values).fetchall()
 
 
@@ -129,7 +129,7 @@ def test_the_largest_filter_that_is_read_can_be_asked(documents):
 @given(st.text(max_size=40))
 def test_any_text_is_a_condition_or_a_usage_error(documents, where):
     try:
-        sql, values = where_sql(parse_where(where))
+        sql, values = where_sqlite(parse_where(where))
     except UsageError:
         return
     documents.execute(f"SELECT {sql} FROM documents", values).fetchall()
@@ -158,5 +158,5 @@ def test_contains_asks_a_list_for_a_member_and_a_text_for_a_part(documents, foun
     assert matches(condition, {"a": found}) is expected
     documents.execute("DELETE FROM documents")
     documents.execute("INSERT INTO documents (metadata) VALUES (?)", (json.dumps({"a": found}),))
-    sql, values = where_sql(condition)
+    sql, values = where_sqlite(condition)
     assert bool(documents.execute(f"SELECT {sql} FROM documents", values).fetchone()[0]) is expected

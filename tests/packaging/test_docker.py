@@ -6,15 +6,13 @@ import json
 import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 from tests.postgres import postgres_url
 
-from munjang.cli.commands import find
+from munjang.cli.commands import find, load_command
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
@@ -34,7 +32,7 @@ def check_call(words: list[str]) -> None:
     """Let the parser read a call without running it."""
     entry = find(words[0])
     assert entry is not None, words
-    command = typer.main.get_command(import_module(entry.module).app)
+    command = load_command(entry)
     context = command.make_context(words[0], words[1:])
     context.close()
 

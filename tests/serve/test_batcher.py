@@ -56,29 +56,29 @@ def held(batcher: Batcher, work: Work) -> Any:
     """Let the only thread work on something until `work.free` is set."""
     work.free.clear()
     work.started.clear()
-    ticket = batcher.submit_waiting(work, ["first"], [1], work=RequestWork())
+    work_item = batcher.submit_waiting(work, ["first"], [1], work=RequestWork())
     assert work.started.wait(10)
-    return ticket
+    return work_item
 
 
 def test_rows_come_back_in_their_places(batcher: Batcher, work: Work) -> None:
-    ticket = batcher.submit_waiting(work, ["a", "b", "c"], [3, 9, 3], work=RequestWork())
-    assert ticket.wait() == ["a!", "b!", "c!"]
+    work_item = batcher.submit_waiting(work, ["a", "b", "c"], [3, 9, 3], work=RequestWork())
+    assert work_item.wait() == ["a!", "b!", "c!"]
 
 
 def test_what_waits_together_runs_together(batcher: Batcher, work: Work) -> None:
     first = held(batcher, work)
-    tickets = [batcher.submit_waiting(work, [name], [2], work=RequestWork()) for name in "abc"]
+    work_items = [batcher.submit_waiting(work, [name], [2], work=RequestWork()) for name in "abc"]
     work.free.set()
-    assert [ticket.wait() for ticket in [first, *tickets]] == [["first!"], ["a!"], ["b!"], ["c!"]]
+    assert [work_item.wait() for work_item in [first, *work_items]] == [["first!"], ["a!"], ["b!"], ["c!"]]
     assert [sorted(batch) for batch in work.batches] == [["first"], ["a", "b", "c"]]
 
 
 def test_what_one_turn_of_the_loop_brings_is_one_batch(batcher: Batcher, work: Work) -> None:
     async def all_at_once() -> list[list[Any]]:
         loop = asyncio.get_running_loop()
-        tickets = [batcher.submit(work, [name], [2], loop=loop, work=RequestWork()) for name in "abcde"]
-        return [await ticket.future for ticket in tickets if ticket.future is not None]
+        work_items = [batcher.submit(work, [name], [2], loop=loop, work=RequestWork()) for name in "abcde"]
+        return [await work_item.future for work_item in work_items if work_item.future is not None]
 
     for _ in range(2):  # the second loop rings a bell of its own
         assert asyncio.run(all_at_once()) == [[f"{name}!"] for name in "abcde"]
@@ -118,12 +118,12 @@ def test_n_texts_need_the_room_of_n_requests(batcher: Batcher, work: Work) -> No
 def test_of_a_patient_request_and_of_one_that_has_begun_nothing_is_refused(batcher: Batcher, work: Work) -> None:
     first = held(batcher, work)
     begun = RequestWork()
-    tickets = [batcher.submit_waiting(work, ["long"], [100], work=begun)]
+    work_items = [batcher.submit_waiting(work, ["long"], [100], work=begun)]
     with pytest.raises(Overloaded):
         batcher.submit_waiting(work, ["refused"], [1], work=RequestWork())
-    tickets += [batcher.submit_waiting(work, ["more"], [100], work=each) for each in (begun, RequestWork(patient=True))]
+    work_items += [batcher.submit_waiting(work, ["more"], [100], work=each) for each in (begun, RequestWork(patient=True))]
     work.free.set()
-    assert [ticket.wait() for ticket in (first, *tickets)] == [["first!"], ["long!"], ["more!"], ["more!"]]
+    assert [work_item.wait() for work_item in (first, *work_items)] == [["first!"], ["long!"], ["more!"], ["more!"]]
 
 
 def test_a_dropped_ticket_is_never_computed(batcher: Batcher, work: Work) -> None:
@@ -153,10 +153,10 @@ def test_batches_keep_to_the_token_budget(work: Work) -> None:
     batcher = Batcher(threads=1, limits=replace(SERVE_LIMITS, waiting_tokens=10**6))
     first = held(batcher, work)
     half = LIMITS.batch_tokens // 2
-    ticket = batcher.submit_waiting(work, list(range(10)), [half] * 10, work=RequestWork())
+    work_item = batcher.submit_waiting(work, list(range(10)), [half] * 10, work=RequestWork())
     work.free.set()
     first.wait()
-    assert ticket.wait() == [f"{number}!" for number in range(10)]
+    assert work_item.wait() == [f"{number}!" for number in range(10)]
     assert max(map(len, work.batches)) <= 2
     batcher.stop()
 
@@ -174,16 +174,16 @@ def test_the_oldest_text_is_always_in_the_next_batch(work: Work) -> None:
 
 def test_stopping_finishes_what_is_queued(work: Work) -> None:
     batcher = Batcher(threads=2)
-    tickets = [batcher.submit_waiting(work, [number], [1], work=RequestWork()) for number in range(50)]
+    work_items = [batcher.submit_waiting(work, [number], [1], work=RequestWork()) for number in range(50)]
     batcher.stop()
-    assert [ticket.wait() for ticket in tickets] == [[f"{number}!"] for number in range(50)]
+    assert [work_item.wait() for work_item in work_items] == [[f"{number}!"] for number in range(50)]
 
 
 def test_coroutines_wait_for_their_tickets(batcher: Batcher, work: Work) -> None:
     async def ask(name: str) -> list[Any]:
-        ticket = batcher.submit(work, [name], [1], loop=asyncio.get_running_loop(), work=RequestWork())
-        assert ticket.future is not None
-        return await ticket.future
+        work_item = batcher.submit(work, [name], [1], loop=asyncio.get_running_loop(), work=RequestWork())
+        assert work_item.future is not None
+        return await work_item.future
 
     async def all_of_them() -> list[Any]:
         return await asyncio.gather(*(ask(name) for name in ("a", "b", "bad")), return_exceptions=True)
@@ -200,8 +200,8 @@ def test_compute_threads_give_way_to_the_thread_that_talks_to_clients(batcher: B
             return [os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) for _ in items]
 
     own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-    ticket = batcher.submit_waiting(Priority(), ["a"], [1], work=RequestWork())
-    assert ticket.wait() == [min(own + NICE, 19)]
+    work_item = batcher.submit_waiting(Priority(), ["a"], [1], work=RequestWork())
+    assert work_item.wait() == [min(own + NICE, 19)]
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == own
 
 
@@ -245,11 +245,11 @@ def test_a_request_that_would_wait_too_long_is_refused_at_once_and_told_when_to_
 def test_when_all_texts_that_may_wait_do_an_equal_share_is_still_accepted(work: Work) -> None:
     batcher = Batcher(threads=1, limits=replace(SERVE_LIMITS, waiting_texts=20))
     first = held(batcher, work)
-    tickets = [batcher.submit_waiting(work, list(range(20)), [1] * 20, work=RequestWork("greedy"))]
+    work_items = [batcher.submit_waiting(work, list(range(20)), [1] * 20, work=RequestWork("greedy"))]
     for client, texts in (("greedy", 11), ("modest", 11)):
         with pytest.raises(Overloaded, match="20 texts are waiting, the limit is 20 texts"):
             batcher.submit_waiting(work, list(range(texts)), [1] * texts, work=RequestWork(client))
-    tickets += [batcher.submit_waiting(work, list(range(10)), [1] * 10, work=RequestWork("modest"))]
+    work_items += [batcher.submit_waiting(work, list(range(10)), [1] * 10, work=RequestWork("modest"))]
     work.free.set()
-    assert [len(ticket.wait()) for ticket in (first, *tickets)] == [1, 20, 10]
+    assert [len(work_item.wait()) for work_item in (first, *work_items)] == [1, 20, 10]
     batcher.stop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +43,12 @@ def test_examples_train_a_classifier_for_one_request(server: Running) -> None:
     assert found["names"] == ["animal", "thing"]
     assert found["accuracy"] is None or 0 <= found["accuracy"] <= 1  # the tiny model finds most of these texts alike
     assert sum(len(each["labels"]) for each in found["results"]) == 2
+    several = [{"text": text, "label": [label, "text"]} for text, label in zip(TEXTS, LABELS, strict=True)]
+    body = {"texts": TEXTS, "examples": [*several, {"text": "snow", "label": []}], "multi": True, "strength": 50.0}
+    found = server.post("/api/classify", body).json
+    assert found["names"] == ["animal", "text", "thing"]
+    assert found["accuracy"] is None
+    assert sum("text" in each["labels"] for each in found["results"]) == len(TEXTS)
 
 
 def test_a_served_classifier_answers_by_its_name_and_in_teis_dialect(labelling: Running, model: SentenceEncoder) -> None:
@@ -55,6 +61,8 @@ def test_a_served_classifier_answers_by_its_name_and_in_teis_dialect(labelling: 
     assert [row[0]["label"] for row in rows] == [made.labels[place] for place in best]
     np.testing.assert_allclose([row[0]["score"] for row in rows], expected.probability_NC.max(axis=1), atol=1e-4)
     assert [each["label"] for each in labelling.post("/predict", {"inputs": TEXTS[0]}).json] == [each["label"] for each in rows[0]]
+    (listed,) = labelling.get("/api/classifiers").json["classifiers"]
+    assert (listed["name"], listed["labels"], listed["examples"]) == ("kinds", list(made.labels), len(TEXTS))
     raw = labelling.post("/predict", {"inputs": TEXTS[0], "raw_scores": True}).json
     assert [each["label"] for each in raw] == [each["label"] for each in rows[0]]
 
@@ -71,6 +79,8 @@ def test_a_served_classifier_answers_by_its_name_and_in_teis_dialect(labelling: 
         ({"texts": ["a"], "examples": [{"text": "a", "label": "x"}, {"text": "b", "label": " "}]}, 422, "is empty"),
         ({"texts": ["a"], "labels": ["x", "y"], "precision": 0.9}, 400, "no row was held out"),
         ({"texts": ["a"], "labels": ["x", "y"], "rounds": 99}, 422, "rounds"),
+        ({"texts": ["a"], "examples": [{"text": "a", "label": ["x"]}, {"text": "b", "label": "y"}]}, 422, "say multi"),
+        ({"texts": ["a"], "labels": ["x", "y"], "strength": 0}, 422, "strength"),
     ],
 )
 def test_what_cannot_be_answered_is_refused(labelling: Running, body: dict[str, object], status: int, words: str) -> None:
@@ -81,6 +91,26 @@ def test_what_cannot_be_answered_is_refused(labelling: Running, body: dict[str, 
 
 def test_without_a_classifier_the_refusal_says_how_to_get_one(server: Running) -> None:
     assert "--classifier" in server.post("/api/classify", {"texts": ["a"], "classifier": "kinds"}).body.decode()
+
+
+def test_a_classifier_brings_the_model_that_it_was_tuned_with(
+    model: SentenceEncoder, tiny_folder: Callable[..., Path], tmp_path: Path
+) -> None:
+    own = SentenceEncoder.load(tiny_folder("roberta"))
+    made = fit_classifier(TEXTS, LABELS, own, strength=10.0)
+    settings = ServerSettings(limits=LIMITS, data=tmp_path)
+    with running(settings, model, classifiers={"kinds": made}, classifier_models=[own]) as server:
+        expected = apply_classifier(made, TEXTS, own)
+        found = server.post("/api/classify", {"texts": TEXTS, "classifier": "kinds"}).json
+        assert [each["guess"] for each in found["results"]] == [each.guess for each in expected]
+        rows = server.post("/predict", {"inputs": [[text] for text in TEXTS]}).json
+        assert [row[0]["label"] for row in rows] == [each.guess for each in expected]
+        assert [each["id"] for each in server.get("/v1/models").json["data"]] == [model.name]  # no request can name it
+        records = [{"id": str(n), "text": text} for n, text in enumerate(TEXTS)]
+        assert server.post("/api/libraries", {"name": "own", "records": records}).status == 201
+        found = server.post("/api/classify", {"library": "own", "classifier": "kinds"}).json
+        said = dict(zip(found["ids"], (each["guess"] for each in found["results"]), strict=True))
+        assert [said[str(n)] for n in range(len(TEXTS))] == [each.guess for each in expected]
 
 
 def test_a_classifier_of_another_model_is_not_served(model: SentenceEncoder, tmp_path: Path) -> None:

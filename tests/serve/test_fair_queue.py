@@ -20,8 +20,8 @@ LANES = ("vectors", "pairs")
 
 
 def put(queue: FairQueue, work: RequestWork, sizes: list[int], *, lane: str = "vectors", **deadline: float) -> list[QueuedText]:
-    ticket = WorkItem([None] * len(sizes), len(sizes), None, None, None)
-    texts = [QueuedText(ticket, place, lane, (work, place), size) for place, size in enumerate(sizes)]
+    work_item = WorkItem([None] * len(sizes), len(sizes), None, None, None)
+    texts = [QueuedText(work_item, place, lane, (work, place), size) for place, size in enumerate(sizes)]
     queue.put(work, texts, **deadline)
     return texts
 
@@ -47,7 +47,7 @@ def test_every_text_is_taken_once_and_none_that_was_dropped(arrivals: list[Any],
     for number, (client, request, lengths, lane) in enumerate(arrivals):
         texts = put(queue, works.setdefault((client, request), RequestWork(client)), lengths, lane=lane)
         if number in dropped:
-            texts[0].ticket.dropped = True
+            texts[0].work_item.dropped = True
         else:
             wanted += texts
     batches = drain(queue, budget)
@@ -144,7 +144,7 @@ def test_small_requests_can_be_taken_out_of_turn_and_are_paid_for() -> None:
     assert queue.take_small(PIECE) == []
     gone, small = (put(queue, RequestWork("b"), [30] * 1)[0] for _ in range(2))
     put(queue, RequestWork("b"), [10] * 100)
-    gone.ticket.dropped = True
+    gone.work_item.dropped = True
     assert queue.take_small(PIECE) == [small]
     turns = [queue.take(PIECE)[0][0].content[0].client for _ in range(6)]
     assert turns.count("a") >= 3
@@ -165,7 +165,7 @@ def test_what_has_not_begun_by_its_deadline_is_taken_out_and_what_has_stays() ->
     in_time = put(queue, RequestWork("c"), [PIECE], deadline=3.0)
     patient = put(queue, RequestWork("d"), [PIECE])
     assert queue.expire(1.9) == []
-    assert queue.expire(2.0) == [late[0].ticket]
+    assert queue.expire(2.0) == [late[0].work_item]
     assert Counter(text for batch in drain(queue) for text in batch) == Counter([*begun[1:], *in_time, *patient])
     assert queue.expire(9.0) == []
     assert (queue.texts, queue.tokens) == (0, 0)

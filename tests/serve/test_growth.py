@@ -16,8 +16,8 @@ from tests.serve.conftest import Running, running
 from tests.text.test_growth import TEXTS
 
 from munjang import CrossEncoder, SentenceEncoder
+from munjang.serve.endpoint import parse_json
 from munjang.serve.settings import ServerSettings
-from munjang.serve.strict_json import parse_json
 
 BODIES: dict[str, Callable[[int], bytes]] = {
     "keys": lambda n: b"{" + b",".join(b'"k%d":1' % number for number in range(n)) + b"}",

@@ -59,7 +59,7 @@ def test_more_jobs_than_may_wait_are_refused_with_a_time_to_come_back(jobs: Jobs
 
 def test_a_job_that_runs_stops_at_its_next_step(jobs: Jobs) -> None:
     job, _ = held(jobs)
-    job.errand.drop()
+    job.request_work.drop()
     assert ended(job) == "stopped"
     assert job.result is None
 
@@ -68,7 +68,7 @@ def test_a_job_that_is_stopped_while_it_waits_never_runs_and_is_cleaned_up(jobs:
     seen: list[str] = []
     _, free = held(jobs)
     job = jobs.start("upload", "news", lambda _job: {"ran": seen.append("ran")}, clean_up=lambda: seen.append("cleaned up"))
-    job.errand.drop()
+    job.request_work.drop()
     free.set()
     assert ended(job) == "stopped"
     assert seen == ["cleaned up"]

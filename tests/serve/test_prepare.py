@@ -37,7 +37,7 @@ def test_only_what_is_kept_of_a_long_text_is_held(model: SentenceEncoder) -> Non
 def test_slices_are_the_text_and_none_is_too_long(text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prepare, "SLICE", 20)
-        slices = prepare._sliced(text)
+        slices = prepare._slice(text)
     assert "".join(slices) == text
     assert all(len(part) <= 20 for part in slices)
 

@@ -1,4 +1,4 @@
-"""Refusals below the routes: settings, threads, tickets of clients that went away."""
+"""Refusals below the routes: settings, threads, work items of clients that went away."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from munjang.serve.access_log import AccessLog
 from munjang.serve.app import make_app
 from munjang.serve.batcher import Batcher
 from munjang.serve.body import Held, read_body, read_upload
-from munjang.serve.engines import batched_encoder
+from munjang.serve.engines import batch_encoder
 from munjang.serve.errors import Disconnected, Overloaded, Refusal, problem_of
 from munjang.serve.service import Service
 from munjang.serve.settings import ServerSettings, check_settings
@@ -138,12 +138,12 @@ def test_an_answer_that_nobody_waits_for_any_more_keeps_no_other_from_its_own(ba
     first = held(batcher, work)
 
     async def ask() -> Any:
-        tickets = [batcher.submit(work, [name], [1], loop=asyncio.get_running_loop(), work=RequestWork()) for name in ("a", "b")]
-        assert tickets[0].future is not None
-        assert tickets[1].future is not None
-        tickets[0].future.cancel()
+        work_items = [batcher.submit(work, [name], [1], loop=asyncio.get_running_loop(), work=RequestWork()) for name in ("a", "b")]
+        assert work_items[0].future is not None
+        assert work_items[1].future is not None
+        work_items[0].future.cancel()
         work.free.set()
-        return await asyncio.wait_for(tickets[1].future, 10)
+        return await asyncio.wait_for(work_items[1].future, 10)
 
     assert asyncio.run(ask()) == ["b!"]
     assert first.wait() == ["first!"]
@@ -151,17 +151,17 @@ def test_an_answer_that_nobody_waits_for_any_more_keeps_no_other_from_its_own(ba
 
 def test_a_call_whose_client_is_gone_computes_nothing(model: SentenceEncoder) -> None:
     batcher = Batcher(threads=1)  # noqa: F811
-    served = batched_encoder(model, batcher)
-    errand = RequestWork(dropped=True)
-    token = REQUEST_WORK.set(errand)
+    served = batch_encoder(model, batcher)
+    request_work = RequestWork(dropped=True)
+    token = REQUEST_WORK.set(request_work)
     try:
         with pytest.raises(Disconnected):
             served.encode(["cat", "dog"])
-        assert not errand.tickets
+        assert not request_work.work_items
         answers = served.engine.vectors_of_batches([[[1, 5, 2]], [[1, 6, 2]], [[1, 7, 2]]])
         with pytest.raises(Disconnected):  # the first is given up, and so are those that wait behind it
             next(iter(answers))
-        assert not errand.tickets
+        assert not request_work.work_items
     finally:
         REQUEST_WORK.reset(token)
         batcher.stop()

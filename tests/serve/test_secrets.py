@@ -39,7 +39,7 @@ def server(postgres: str, model: SentenceEncoder, tmp_path: Path, monkeypatch: p
     settings = ServerSettings(data=tmp_path / "data", analyser="bigrams", limits=LIMITS)
     with running(settings, model, libraries=(str(news), postgres, f"{postgres}#second", postgres)) as started:
         for _, library in started.service.libraries:
-            library.patience = 0.05
+            library.turns.patience = 0.05
         yield started
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pydantic", reason="the extra serve is not installed")
 
+from munjang.serve.endpoint import parse_json
 from munjang.serve.errors import Refusal
-from munjang.serve.strict_json import parse_json
 
 NICE = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

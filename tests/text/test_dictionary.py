@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from munjang.errors import InputError
-from munjang.text.dictionary import TAGS, Dictionary, parse_dictionary, read_dictionary, take_initials
+from munjang.text.dictionary import TAGS, Dictionary, parse_dictionary, read_dictionary
 
 entry = st.text("가나다라abc ", min_size=1, max_size=8).map(lambda text: " ".join(text.split())).filter(bool)
 line = st.one_of(
@@ -56,7 +56,3 @@ def test_a_file_that_is_not_utf8_or_not_there_is_refused(tmp_path: Path) -> None
 def test_variants_are_spelled_as_usual_the_longest_first_and_latin_ones_at_word_boundaries() -> None:
     dictionary = Dictionary(variants=(("쥬스", "주스"), ("포도쥬스", "포도즙"), ("tv", "텔레비전")))
     assert dictionary.spell("포도쥬스 사과쥬스 TV tvN") == "포도즙 사과주스 텔레비전 tvN"
-
-
-def test_initials_are_of_hangul_alone() -> None:
-    assert (take_initials("에어 팟"), take_initials("팟2")) == ("ㅇㅇㅍ", "")

@@ -107,9 +107,9 @@ def test_a_resume_without_a_checkpoint_says_that_it_starts_anew(command: Command
     folder = pairs_file.parent
     (folder / "new.toml").write_text(RECIPE.format(output="new"), encoding="utf-8")
     found = command(["train", "new.toml", "--resume", "--set", "stage.0.steps=1"], folder, "step", 1, signal.SIGKILL)
-    assert "new: no earlier training is there, so it starts anew" in found.stderr
+    assert "new: no earlier training is there, so it starts over" in found.stderr
     found = command(["train", "new.toml", "--resume", "--set", "stage.0.steps=1"], folder, "step", 1, signal.SIGINT)
-    assert "new: the earlier training left no checkpoint, so it starts anew" in found.stderr
+    assert "new: the earlier training left no checkpoint, so it starts over" in found.stderr
     assert found.returncode == 130
 
 

@@ -16,11 +16,12 @@ from munjang.vectors.similarity import prepare_rows, similarity
 from munjang.vectors.topk import LARGEST_INDEX, top_k
 
 
-@pytest.fixture(autouse=True)
-def small_corpora_too(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, params=[0, 1000], ids=["together", "one by one"])
+def small_corpora_too(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     if not coarse.is_available():
         pytest.skip("this processor has no exact integer product, so there is no first pass to test")
     monkeypatch.setattr(exact_index, "SMALLEST", 1)
+    monkeypatch.setattr(exact_index, "FEW_QUERIES", request.param)
 
 
 def sample(n: int, d: int = 48, seed: int = 0) -> np.ndarray:
@@ -139,6 +140,7 @@ def test_how_a_product_of_blocks_rounds_is_not_seen_in_the_scores(monkeypatch: p
 
 
 def test_one_crowded_block_is_enough_to_score_the_winners_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact_index, "FEW_QUERIES", 0)
     starts = small_blocks(monkeypatch, crowded=1 / 32, rounding=1 + 1e-6)
     corpus = np.zeros((400, 2), dtype=np.int64)
     corpus[:3, 0], corpus[96:128, 0], corpus[300, 0] = 50, np.arange(100, 132), 200
@@ -158,10 +160,24 @@ def test_a_query_without_survivors_does_not_take_those_of_the_next(monkeypatch: 
 
 
 def test_the_first_pass_is_given_up_after_many_crowded_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact_index, "FEW_QUERIES", 0)
     starts = small_blocks(monkeypatch, crowded=-1)
     corpus = np.arange(500)[:, None]
     assert ExactIndex(corpus, metric="dot").search([[3]], k=4)[1].tolist() == [[499, 498, 497, 496]]
     assert starts == [*range(0, 288, 32), 288, 338, 388, 438, 488]  # then in larger steps, each row once
+
+
+@pytest.mark.parametrize("kind", CORPORA)
+@pytest.mark.parametrize("part", [0.003, 0.5, 0.99])
+def test_rows_that_are_not_asked_for_are_no_answers(kind: str, part: float) -> None:
+    corpus, queries = CORPORA[kind]().astype(np.float32), sample(3, seed=9)
+    among = np.random.default_rng(2).random(len(corpus)) < part
+    among[:7] = True
+    k = min(7, int(among.sum()))
+    scores, indices = ExactIndex(corpus, metric="dot").search(queries, k=k, among_M=among)
+    expected, _ = top_k(queries, corpus[among], k=k, metric="dot")
+    assert among[indices].all()
+    np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=3e-6 * float(np.abs(corpus).max() + 1))
 
 
 ROWS_AND_QUERIES = {

@@ -6,11 +6,8 @@ import io
 import os
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from importlib import import_module
 
-import typer.main
-
-from munjang.cli.commands import COMMANDS, GROUPS
+from munjang.cli.commands import COMMANDS, GROUPS, CommandEntry, load_command
 from munjang.cli.main import run
 from website.reference.markdown import fenced, table
 
@@ -30,14 +27,13 @@ def page() -> str:
     ]
     for entry in COMMANDS:
         parts.append(f"## munjang {entry.name}\n")
-        parts += [fenced(_help(words)) for words in _calls(entry.name, entry.module)]
+        parts += [fenced(_help(words)) for words in _calls(entry)]
     return "\n".join(parts)
 
 
-def _calls(name: str, module: str) -> Iterator[tuple[str, ...]]:
-    yield (name,)
-    inner = getattr(typer.main.get_command(import_module(module).app), "commands", {})
-    yield from ((name, each) for each in inner)
+def _calls(entry: CommandEntry) -> Iterator[tuple[str, ...]]:
+    yield (entry.name,)
+    yield from ((entry.name, each) for each in getattr(load_command(entry), "commands", {}))
 
 
 def _help(words: tuple[str, ...]) -> str:

@@ -17,6 +17,7 @@ from munjang.analyze.classify.apply import apply_classifier
 from munjang.analyze.classify.fitting import fit_classifier
 from munjang.errors import UsageError
 from munjang.models.prompted_encoder import Role
+from munjang.options import default_of
 from munjang.text.validate_texts import validate_texts
 from munjang.types import DEFAULT_COMPUTE, DEFAULT_LONG_TEXT, Compute, Floats, LongText
 
@@ -88,7 +89,7 @@ class MunjangClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  
         model: str | Path | None = None,
         *,
         compute: Compute = DEFAULT_COMPUTE,
-        class_weight: Literal["none", "balanced"] = "none",
+        class_weight: Literal["none", "balanced"] = default_of(fit_classifier, "class_weight"),
         strength: float | None = None,
         seed: int = 0,
     ) -> None:

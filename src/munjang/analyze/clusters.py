@@ -29,6 +29,7 @@ from munjang.vectors.range_search import visit_pairs_within
 from munjang.vectors.similarity import prepare_rows, to_rows
 from munjang.wording import brief_repr, count, name_facts
 
+MIN_SIZE = 10
 MAX_PAIRS = 16_000_000
 """Pairs of neighbours that are kept; 24 bytes each while they are sorted."""
 
@@ -37,7 +38,7 @@ Neighbours = Callable[[int], tuple[Ints, Vectors]]
 
 
 def find_communities(
-    vectors: ArrayLike, *, threshold: float = 0.75, min_size: int = 10, max_pairs: int = MAX_PAIRS
+    vectors: ArrayLike, *, threshold: float = 0.75, min_size: int = MIN_SIZE, max_pairs: int = MAX_PAIRS
 ) -> list[tuple[int, ...]]:
     """Return the communities, largest first; of each the centre first, then the others by how close they are, equal ones by row.
 
@@ -206,7 +207,7 @@ def cluster(
     threshold: Annotated[
         float, Option("For communities, and agglomerative without -k: minimum cosine within a cluster.", min=-1, max=1)
     ] = 0.75,
-    min_size: Annotated[int, Option("For communities and hdbscan: the minimum size of a cluster.", min=1)] = 10,
+    min_size: Annotated[int, Option("For communities and hdbscan: the minimum size of a cluster.", min=1)] = MIN_SIZE,
     seed: Seed = 0,
 ) -> Clustering:
     """Return the clusters of the rows.

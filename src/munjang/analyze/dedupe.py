@@ -106,7 +106,7 @@ def dedupe(
     vectors: ArrayLike,
     *,
     texts: Sequence[str] | None = None,
-    threshold: Annotated[float, Option("The least cosine of near-duplicates.", min=-1)] = 0.95,
+    threshold: Annotated[float, Option("Minimum cosine of near-duplicates.", min=-1)] = 0.95,
     block: int = BLOCK,
 ) -> Deduped:
     """Return which rows to keep: the first of each kind.

@@ -207,7 +207,9 @@ def extract_keywords(
     top: Annotated[int, Option("Maximum number of keywords per text.", min=1, flags=("--top", "-k"))] = 5,
     min_words: Annotated[int, Option("Minimum words in a phrase.", min=1)] = 1,
     max_words: Annotated[int, Option("Maximum words in a phrase.", min=1)] = 3,
-    choice: Annotated[Choice, Option("How phrases that differ from each other are chosen; nearest looks at closeness alone.")] = "mmr",
+    choice: Annotated[
+        Choice, Option("How phrases are chosen: mmr and max-sum prefer different ones, nearest takes the most relevant.")
+    ] = "mmr",
     diversity: Annotated[float, Option("For mmr: 0 considers relevance only, 1 diversity only.", min=0, max=1)] = 0.5,
     pool: Annotated[int, Option("For max-sum: number of most relevant phrases to choose from.", min=1)] = 20,
     seed_words: Annotated[Sequence[str], Option("A word towards which to steer the choice; may be repeated.", flags=("--seed-word",))] = (),

@@ -92,7 +92,7 @@ def mine_pairs(
     vectors: ArrayLike,
     *,
     texts: Sequence[str] | None = None,
-    threshold: Annotated[float, Option("The least cosine that counts; above 1, only repeats do.", min=-1)] = 0.8,
+    threshold: Annotated[float, Option("Minimum cosine of a pair; above 1, only identical texts count.", min=-1)] = 0.8,
     top: Annotated[int, Option("Maximum number of pairs.", min=1, flags=("--top", "-k"))] = 1_000,
     max_overlap: Annotated[float | None, Option("Skip pairs that share more than this fraction of their words.", min=0, max=1)] = None,
     numbers: Annotated[bool, Option("Skip pairs whose numbers, units, model codes or variants (Pro, Mini) differ.")] = False,

@@ -18,7 +18,7 @@ from munjang.errors import InputError, MissingExtra, UsageError, quote
 from munjang.library.open_store import COMPUTES
 from munjang.models.registry import resolve
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.types import Device, Encoder
+from munjang.types import DEFAULT_DEVICE, Device, Encoder
 
 
 def encode_dask(
@@ -29,7 +29,7 @@ def encode_dask(
     into: str = "vector",
     normalize: bool = False,
     threads: int = 1,
-    device: Device = "auto",
+    device: Device = DEFAULT_DEVICE,
 ) -> Any:
     """Return the dataframe with the vectors of `column` in the column `into`; nothing is encoded before it is computed.
 
@@ -56,7 +56,7 @@ def classify_dask(
     precision: float | None = None,
     into: str = "label",
     threads: int = 1,
-    device: Device = "auto",
+    device: Device = DEFAULT_DEVICE,
 ) -> Any:
     """Return the dataframe with the label of each text of `column`, and its probability; nothing is labelled before it is computed.
 

@@ -20,7 +20,7 @@ from munjang.bulk.run import describe
 from munjang.bulk.shard import load_model
 from munjang.errors import InputError, UsageError
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.types import Device, EngineName
+from munjang.types import DEFAULT_DEVICE, DEFAULT_ENGINE, Device, EngineName
 from munjang.wording import brief_repr
 
 SAMPLE_ROWS = 1_000
@@ -119,8 +119,8 @@ def estimate(
     settings: BulkSettings | None = None,
     rows: int | None = None,
     workers: int = 1,
-    device: Device = "auto",
-    engine: EngineName = "auto",
+    device: Device = DEFAULT_DEVICE,
+    engine: EngineName = DEFAULT_ENGINE,
 ) -> Estimate:
     """Measure a sample and work out the rest; `rows` is guessed from the files' sizes unless given."""
     settings = settings or BulkSettings()

@@ -25,7 +25,7 @@ from munjang.bulk.job import BulkJob, Receipt, ShardSpec, parse_receipt, read_jo
 from munjang.bulk.shard import EmbeddingCache, ShardProblem, describe_problem, load_model, run_shard, to_line
 from munjang.bulk.storage import open_storage
 from munjang.errors import MunjangError
-from munjang.types import Device, EngineName
+from munjang.types import DEFAULT_DEVICE, DEFAULT_ENGINE, Device, EngineName
 
 COMMAND = (sys.executable, "-P", "-m", "munjang.bulk.local_run")
 """What a worker is; -P keeps files of the current folder from passing for modules."""
@@ -42,8 +42,8 @@ class Work:
     output: str
     threads: int
     cache: str | None = None
-    device: Device = "auto"
-    engine: EngineName = "auto"
+    device: Device = DEFAULT_DEVICE
+    engine: EngineName = DEFAULT_ENGINE
 
 
 def run_local(

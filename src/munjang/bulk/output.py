@@ -35,7 +35,7 @@ from munjang.bulk.shard_files import (
     read_checksummed,
     write_checksummed,
 )
-from munjang.bulk.storage import Storage, is_url, open_storage
+from munjang.bulk.storage import Storage, open_storage
 from munjang.errors import DamagedFile, InputError, UsageError, quote
 from munjang.wording import brief_repr
 
@@ -105,7 +105,7 @@ def list_differences(then: BulkJob, now: BulkJob) -> Iterator[str]:
         elif path not in old:
             yield f"input: {path} is new"
         elif old[path] != new[path]:
-            yield f"input: {path} was {old[path][0]:,} bytes then, has {new[path][0]:,} now, or was written anew"
+            yield f"input: {path} was {old[path][0]:,} bytes then, has {new[path][0]:,} now, or was rewritten"
     if old.keys() == new.keys() and list(old) != list(new):
         yield "input: the files stand in another order"
 
@@ -248,8 +248,12 @@ def open_output(place: str | Path) -> BulkOutput:
 
 
 def is_output(place: str) -> bool:
-    """Say whether a folder is the output of a bulk job."""
-    return not is_url(place) and (Path(place) / MANIFEST).is_file() and (Path(place) / "plan.jsonl").is_file()
+    """Say whether a folder, or an address, is the output of a bulk job."""
+    try:
+        storage = open_storage(place)
+    except UsageError:  # a file, standard input, or the address of a library
+        return False
+    return all(storage.size(name) is not None for name in (MANIFEST, PLAN))
 
 
 def merge(output: BulkOutput, path: str | Path) -> str:

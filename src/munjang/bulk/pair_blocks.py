@@ -20,9 +20,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from munjang.analyze.pairs import mine_pairs
 from munjang.bulk.output import BulkOutput, open_output
 from munjang.bulk.storage import is_url
 from munjang.errors import InputError, MunjangError, UsageError
+from munjang.options import default_of
 from munjang.types import Ints, Vectors
 from munjang.vectors.similarity import prepare_rows
 from munjang.wording import brief_repr
@@ -82,7 +84,12 @@ def count_blocks(place: str) -> int:
 
 
 def mine_output(
-    place: str, *, threshold: float = 0.8, top: int = 100_000, client: Any = None, progress: Callable[[int], None] | None = None
+    place: str,
+    *,
+    threshold: float = default_of(mine_pairs, "threshold"),
+    top: int = 100_000,
+    client: Any = None,
+    progress: Callable[[int], None] | None = None,
 ) -> BulkPairs:
     """Return the `top` best pairs of rows whose cosine is at least the threshold; with a Dask client, computed on its workers.
 
@@ -192,5 +199,5 @@ def _open_output(place: str, content: str) -> BulkOutput:
     """Open an output once; `content` tells it from what stood at the same place before."""
     output = open_output(place)
     if _hash_content(output) != content:
-        raise InputError(f"{place}: was written anew, or is another folder on this machine\n  call it again when the job is done")
+        raise InputError(f"{place}: was rewritten, or is another folder on this machine\n  call it again when the job is done")
     return output

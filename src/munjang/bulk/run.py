@@ -6,12 +6,12 @@ import glob
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from munjang.bulk.input_streams import holds_rows, inspect_input, shorten_name
-from munjang.bulk.job import LOCAL, BulkJob, BulkSettings, Model, Receipt, ShardSpec, check_address
+from munjang.bulk.job import LOCAL, BulkJob, BulkSettings, InputFormat, Model, OutputFormat, Receipt, ShardSpec, check_address
 from munjang.bulk.local_run import Work, run_local
 from munjang.bulk.output import Manifest, begin, finish, open_receipts, read_manifest, refuse_changes
 from munjang.bulk.plan import plan_shards
@@ -23,7 +23,7 @@ from munjang.models.registry import resolve
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.options import DeviceOption, EngineOption, Option, check_options
 from munjang.text.readers import find_format
-from munjang.types import DEFAULT_DEVICE, DEFAULT_ENGINE, Device, EngineName, Format
+from munjang.types import DEFAULT_DEVICE, DEFAULT_ENGINE, Compute, Device, EngineName, Format, LongText, Pooling, Precision
 from munjang.wording import brief_repr
 
 if TYPE_CHECKING:
@@ -148,32 +148,67 @@ def encode_bulk(
     output: str | Path,
     *,
     model: str | Path | None = None,
-    settings: BulkSettings | None = None,
-    crew: WorkerConfig | None = None,
+    format: OutputFormat = BulkSettings.format,
+    text_column: str | None = BulkSettings.text_column,
+    id_column: str | None = BulkSettings.id_column,
+    input_format: InputFormat | None = BulkSettings.input_format,
+    encoding: str = BulkSettings.encoding,
+    quoting: bool | None = BulkSettings.quoting,
+    keep_text: bool = BulkSettings.keep_text,
+    precision: Precision = BulkSettings.precision,
+    dimensions: int | None = BulkSettings.dimensions,
+    normalize: bool = BulkSettings.normalize,
+    prompt_name: str | None = BulkSettings.prompt_name,
+    long_text: LongText = BulkSettings.long_text,
+    compute: Compute = BulkSettings.compute,
+    pooling: Pooling | None = BulkSettings.pooling,
+    shard_rows: int = BulkSettings.shard_rows,
+    workers: int | None = WorkerConfig.workers,
+    threads: int = WorkerConfig.threads,
+    dask: str | None = WorkerConfig.dask,
+    device: Device = WorkerConfig.device,
+    engine: EngineName = WorkerConfig.engine,
     resume: bool = False,
     cache: str | Path | None = None,
     watch: ProgressFactory | None = None,
 ) -> BulkReport:
     """Encode files into a folder of shards, and return when all of it is on disk.
 
-    With `resume` the job in the folder is continued; without, a folder that contains a job is rejected. `cache` is a file that
-    keeps vectors across runs.
+    The options are those of `munjang bulk`. With `resume` the job in the folder is continued; without, a folder that contains a job is
+    rejected. `cache` is a file that keeps vectors across runs.
     """
-    settings, crew = settings or BulkSettings(), crew or WorkerConfig()
-    settings.check()
-    processes = crew.processes()
-    if crew.dask not in (None, LOCAL):
-        check_address(str(crew.dask))
+    given = locals()
+    settings = BulkSettings(**{each.name: given[each.name] for each in fields(BulkSettings)})
+    config = WorkerConfig(**{each.name: given[each.name] for each in fields(WorkerConfig)})
     listed = [inputs] if isinstance(inputs, str | Path) else inputs
-    job = describe([str(each) for each in listed], model, settings, device=crew.device, engine=crew.engine)
+    return run_job([str(each) for each in listed], output, settings, config, model=model, resume=resume, cache=cache, watch=watch)
+
+
+def run_job(
+    inputs: Sequence[str],
+    output: str | Path,
+    settings: BulkSettings,
+    config: WorkerConfig,
+    *,
+    model: str | Path | None = None,
+    resume: bool = False,
+    cache: str | Path | None = None,
+    watch: ProgressFactory | None = None,
+) -> BulkReport:
+    """Do what `encode_bulk` does, with its options in two values."""
+    settings.check()
+    processes = config.processes()
+    if config.dask not in (None, LOCAL):
+        check_address(str(config.dask))
+    job = describe(inputs, model, settings, device=config.device, engine=config.engine)
     storage = open_storage(str(output), create=True)
     with lock_output(storage.place):
         manifest = _open_manifest(storage, job, resume=resume)
         found_here = replace(manifest.job, model=job.model)  # the same model, but its folder may have moved
         place = storage.place if is_url(storage.place) else str(Path(storage.place).absolute())
         kept = None if cache is None else str(Path(cache).absolute())
-        work = Work(found_here, place, crew.threads, kept, crew.device, crew.engine)
-        return _run(storage, manifest, work, crew, processes, watch)
+        work = Work(found_here, place, config.threads, kept, config.device, config.engine)
+        return _run(storage, manifest, work, config, processes, watch)
 
 
 def connect_dask(address: str, *, workers: int, threads: int) -> AbstractContextManager[Client]:
@@ -220,7 +255,9 @@ def _open_manifest(storage: Storage, job: BulkJob, *, resume: bool) -> Manifest:
     return manifest
 
 
-def _run(storage: Storage, manifest: Manifest, work: Work, crew: WorkerConfig, processes: int, watch: ProgressFactory | None) -> BulkReport:
+def _run(
+    storage: Storage, manifest: Manifest, work: Work, config: WorkerConfig, processes: int, watch: ProgressFactory | None
+) -> BulkReport:
     started = time.perf_counter()
     receipts = open_receipts(storage, manifest.specs)
     before = sum(receipt.rows for receipt in receipts.values())
@@ -235,8 +272,8 @@ def _run(storage: Storage, manifest: Manifest, work: Work, crew: WorkerConfig, p
             done(manifest.specs[receipt.shard], receipt, False)
 
     waiting = [spec for spec in manifest.specs if spec.number not in receipts]
-    if waiting and crew.dask is not None:
-        _run_on_cluster(work, waiting, crew, processes, take)
+    if waiting and config.dask is not None:
+        _run_on_cluster(work, waiting, config, processes, take)
     elif waiting:
         run_local(work, waiting, workers=min(processes, len(waiting)), done=take)
     if waiting or manifest.receipts is None:
@@ -245,9 +282,9 @@ def _run(storage: Storage, manifest: Manifest, work: Work, crew: WorkerConfig, p
     return _make_report(storage.place, list(receipts.values()), rows_before=before, seconds=time.perf_counter() - started)
 
 
-def _run_on_cluster(work: Work, specs: Sequence[ShardSpec], crew: WorkerConfig, processes: int, take: Callable[[Receipt], None]) -> None:
-    assert crew.dask is not None
-    with connect_dask(crew.dask, workers=processes, threads=crew.threads) as client:
+def _run_on_cluster(work: Work, specs: Sequence[ShardSpec], config: WorkerConfig, processes: int, take: Callable[[Receipt], None]) -> None:
+    assert config.dask is not None
+    with connect_dask(config.dask, workers=processes, threads=config.threads) as client:
         from munjang.bulk.dask_run import run_dask
 
         run_dask(work, specs, client=client, done=take)

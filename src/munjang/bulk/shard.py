@@ -24,7 +24,7 @@ from munjang.bulk.shard_files import Block, make_files, read_checksummed, write_
 from munjang.bulk.storage import Storage
 from munjang.errors import Busy, DamagedFile, FolderError, InputError, MunjangError, NoSpace, TextError, UsageError, quote
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.types import Device, EngineName, Floats
+from munjang.types import DEFAULT_DEVICE, DEFAULT_ENGINE, Device, EngineName, Floats
 
 _WAIT_SECONDS = 60
 _AT_ONCE = 500
@@ -46,7 +46,7 @@ class EmbeddingCache:
                 "(model BLOB, text BLOB, dtype TEXT, vector BLOB, PRIMARY KEY (model, text)) WITHOUT ROWID"
             )
         except sqlite3.DatabaseError as error:
-            raise DamagedFile(f"{path}: is not an embedding cache ({error})\n  it may be deleted; it is made anew") from None
+            raise DamagedFile(f"{path}: is not an embedding cache ({error})\n  delete it; it will be created again") from None
 
     def find_known(self, texts: Sequence[str]) -> dict[str, Floats]:
         """Return the vectors of those texts that are in the cache."""
@@ -249,7 +249,7 @@ def describe_problem(error: Exception, *, where: str) -> ShardProblem:
 
 
 def load_model(
-    model: Model, settings: BulkSettings, *, threads: int | None, device: Device = "auto", engine: EngineName = "auto"
+    model: Model, settings: BulkSettings, *, threads: int | None, device: Device = DEFAULT_DEVICE, engine: EngineName = DEFAULT_ENGINE
 ) -> SentenceEncoder:
     """Load a job's model on this machine and make sure that it is the same model."""
     name = model.path if Path(model.path).is_dir() else model.name

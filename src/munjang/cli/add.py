@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -31,7 +31,11 @@ from munjang.models.prompted_encoder import PromptedEncoder
 from munjang.models.registry import resolve
 from munjang.text.dictionary import read_dictionary
 from munjang.text.records import BadLines, Record
-from munjang.types import SkippedTokens, Vectors
+from munjang.types import SkippedTokens
+from munjang.vectors.maxsim import DEFAULT_FORMAT
+
+if TYPE_CHECKING:
+    from munjang.types import Vectors
 
 WATCH_SECONDS = 2.0
 """Between two looks at the files."""
@@ -46,27 +50,31 @@ app = new_app()
         "munjang add notes.db notes/  (PDF, Word, HWP and more, mixed with texts and tables)",
         "munjang add notes.db notes/ --watch",
         "munjang add papers.db papers.jsonl --late",
-        "munjang add news.db vectors/  (a folder of munjang bulk: nothing is encoded again)",
+        "munjang add news.db --from-bulk vectors/  (texts with their vectors: nothing is encoded again)",
         "cat lines.txt | munjang add lines.db -",
     )
 )
 def add(
     library: LibraryArgument,
     files: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="FILE…",
             help='txt (one text per line), csv, tsv, jsonl, json, parquet; a document such as pdf or hwp; a folder; "-" is standard input.',
         ),
-    ],
+    ] = None,
     *,
+    from_bulk: Annotated[
+        list[str] | None,
+        typer.Option(help="Add the texts and vectors of this folder, or fsspec address, that munjang bulk wrote; may be repeated."),
+    ] = None,
     columns: Columns,
     options: Annotated[Chosen, Takes(Library.open)],
     late: Annotated[bool, typer.Option("--late", help="Short for --token-vectors 1bit.")] = False,
     dictionary: DictionaryOption = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count broken lines and go on.")] = False,
     prune: Annotated[bool, typer.Option("--prune", help="Remove documents whose files are no longer in the folders given.")] = False,
-    watch: Annotated[bool, typer.Option("--watch", help="Keep the library in step with the folders given, until interrupted.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Keep the library up to date with the folders given, until interrupted.")] = False,
     chosen_model: ModelChoice,
     as_json: JsonOption = False,
 ) -> None:
@@ -76,6 +84,9 @@ def add(
     Markdown, EPUB, RTF, e-mail and HWP files (extra documents) become one document per section, with page, slide or sheet and headings.
     Each batch is on disk before the next begins; the same command continues an interrupted add.
     """
+    files = [*(files or ()), *(open_output(folder).storage.place for folder in from_bulk or ())]
+    if not files:
+        raise UsageError("there is nothing to add, expected files, folders, or --from-bulk")
     if (prune or watch) and not any(Path(name).is_dir() for name in files):
         raise UsageError(f"{'--watch' if watch else '--prune'} needs a folder, found {', '.join(map(quote, files[:3]))}")
     own_words = None if dictionary is None else read_dictionary(dictionary)
@@ -88,7 +99,7 @@ def add(
             compute=chosen_model.compute,
             create=True,
             new=made,
-            **(options | ({"token_vectors": options["token_vectors"] or "1bit"} if late else {})),
+            **(options | ({"token_vectors": options["token_vectors"] or DEFAULT_FORMAT} if late else {})),
         ) as opened,
     ):
         if own_words is not None:

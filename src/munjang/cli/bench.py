@@ -21,7 +21,7 @@ from munjang.errors import InputError, MissingExtra
 from munjang.library.index_config import Tuning
 from munjang.limits import usable_cores
 from munjang.train.interrupt import Interrupted
-from munjang.types import DEFAULT_COMPUTE, Compute, Vectors
+from munjang.types import DEFAULT_COMPUTE, Compute
 from munjang.wording import count
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.train.progress import StepNews
+    from munjang.types import Vectors
 
 app = new_app()
 

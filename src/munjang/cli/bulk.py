@@ -16,7 +16,7 @@ from munjang.bulk.estimate import Estimate, estimate
 from munjang.bulk.job import BulkJob, BulkSettings, Receipt, ShardSpec
 from munjang.bulk.output import merge as merge_output
 from munjang.bulk.output import open_output
-from munjang.bulk.run import BulkReport, ProgressFactory, WorkerConfig, encode_bulk
+from munjang.bulk.run import BulkReport, ProgressFactory, WorkerConfig, run_job
 from munjang.cli.options import Chosen, JsonOption, ModelOption, NoQuotingOption, Takes, chosen_pooling, examples, new_app
 from munjang.cli.show import emit, note, print_facts, print_table, size_text
 from munjang.errors import InputError, UsageError
@@ -45,7 +45,7 @@ def bulk(
     *,
     options: Annotated[Chosen, Takes(BulkSettings, without=["pooling"])],
     no_quoting: NoQuotingOption = False,
-    crew: Annotated[Chosen, Takes(WorkerConfig)],
+    workers: Annotated[Chosen, Takes(WorkerConfig)],
     resume: Annotated[bool, typer.Option("--resume", help="Resume the job in the folder.")] = False,
     cache: Annotated[Path | None, typer.Option(help="A file on a local disk that keeps vectors across jobs.")] = None,
     merge: Annotated[Path | None, typer.Option(help="Also write all vectors to this one .parquet or .npy file.")] = None,
@@ -59,13 +59,12 @@ def bulk(
     """
     settings = BulkSettings(**options, quoting=False if no_quoting else None, pooling=chosen_pooling())
     if estimate:
-        _estimate(inputs, model, settings, rows=rows, crew=WorkerConfig(**crew), as_json=as_json)
+        _estimate(inputs, model, settings, rows=rows, config=WorkerConfig(**workers), as_json=as_json)
         return
     if output is None or rows is not None:
         raise UsageError("a folder to write to is missing (-o), or --rows was given without --estimate")
-    workers = WorkerConfig(**crew)
     with bulk_progress() as watch:
-        report = encode_bulk(inputs, output, model=model, settings=settings, crew=workers, resume=resume, cache=cache, watch=watch)
+        report = run_job(inputs, output, settings, WorkerConfig(**workers), model=model, resume=resume, cache=cache, watch=watch)
     if not report.rows:
         raise InputError(f"{output}: no row could be used, {report.rejected:,} were rejected\n  {output}/rejected.jsonl says why")
     digest = None if merge is None else merge_output(open_output(output), merge)
@@ -90,15 +89,17 @@ def _report(report: BulkReport, merged: Path | None, digest: str | None, *, as_j
     print_facts([*facts, *([] if merged is None else [("merged into", str(merged))])])
 
 
-def _estimate(inputs: list[str], model: str | None, settings: BulkSettings, *, rows: int | None, crew: WorkerConfig, as_json: bool) -> None:
+def _estimate(
+    inputs: list[str], model: str | None, settings: BulkSettings, *, rows: int | None, config: WorkerConfig, as_json: bool
+) -> None:
     found = estimate(
         inputs,
         model=model,
         settings=settings,
         rows=rows,
-        workers=crew.workers or usable_cores(),
-        device=crew.device,
-        engine=crew.engine,
+        workers=config.workers or usable_cores(),
+        device=config.device,
+        engine=config.engine,
     )
     if as_json:
         emit(asdict(found))
@@ -126,7 +127,7 @@ def _show_estimate(found: Estimate) -> None:
 
 @contextmanager
 def bulk_progress() -> Iterator[ProgressFactory]:
-    """Yield what `encode_bulk` takes to show how far it is."""
+    """Yield what a job takes to show how far it is."""
     if not sys.stderr.isatty():
         yield _lines
         return

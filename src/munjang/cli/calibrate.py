@@ -16,7 +16,7 @@ from munjang.atomic import atomic_write
 from munjang.cli.data_options import DataOptions, FileArgument, LabelOption, PositiveOption, ScaleOption, facts_of
 from munjang.cli.load_model import load_judge
 from munjang.cli.options import Chosen, EncoderChoice, JsonOption, OutputOption, Takes, examples, new_app
-from munjang.cli.scores import check_output, hundred
+from munjang.cli.scores import check_output, format_percent
 from munjang.cli.show import emit, print_facts, print_table
 from munjang.errors import InputError, UsageError, quote
 from munjang.evaluate import calibrate as library
@@ -121,9 +121,9 @@ def _print(report: CalibrationReport, scores: FloatArray, output: Path | None, n
     facts = [
         ("pairs", f"{report.n:,}, of which {report.positives:,} the same"),
         ("call it the same", f"from {name} {report.calibration.threshold:.3f} (best F1)"),
-        ("F1 x 100", f"{hundred(report.f1)} on held-out folds"),
-        ("calibration error x 100", f"{hundred(report.ece)} on held-out folds (0: probabilities come true)"),
-        ("Brier x 100", f"{hundred(report.brier)} on held-out folds (0: certain and right)"),
+        ("F1 x 100", f"{format_percent(report.f1)} on held-out folds"),
+        ("calibration error x 100", f"{format_percent(report.ece)} on held-out folds (0: probabilities come true)"),
+        ("Brier x 100", f"{format_percent(report.brier)} on held-out folds (0: certain and right)"),
     ]
     print_facts(facts + ([("written to", str(output))] if output else []))
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 import typer
 
 from munjang.analyze.classify.apply import apply_classifier
-from munjang.analyze.classify.entailment import classify_by_entailment
 from munjang.analyze.classify.fitting import fit_classifier
-from munjang.analyze.classify.zero_shot import classify_texts
+from munjang.analyze.classify.zero_shot import classify_by_entailment, classify_texts
 from munjang.cli.group import DefaultCommandGroup
 from munjang.cli.options import (
     Chosen,
@@ -39,7 +38,9 @@ LabelColumnOption: TypeAlias = Annotated[str | None, typer.Option("--label-colum
 WriteOption: TypeAlias = Annotated[
     str | None, typer.Option("--write", metavar="KEY", help="Write the label into the library's metadata under this key.")
 ]
-SeparatorOption: TypeAlias = Annotated[str, typer.Option("--separator", help="What stands between several labels of a text.")]
+SeparatorOption: TypeAlias = Annotated[str, typer.Option("--separator", help="The separator between several labels of a text.")]
+SEPARATOR = ";"
+SkipUnlabelledOption: TypeAlias = Annotated[bool, typer.Option("--skip-unlabelled", help="Leave out rows without a text or a label.")]
 HtmlOption: TypeAlias = Annotated[Path | None, typer.Option("--html", help="Write a report to this file.")]
 
 
@@ -82,7 +83,9 @@ def label(
     output: OutputOption = None,
     write: WriteOption = None,
     options: Annotated[Chosen, Takes(classify_texts)],
-    scorer: Annotated[str | None, typer.Option("--scorer", help="A cross-encoder trained on inference that judges every label.")] = None,
+    scorer: Annotated[
+        str | None, typer.Option("--scorer", help="A cross-encoder trained on natural-language inference that judges every label.")
+    ] = None,
     judging: Annotated[Chosen, Takes(classify_by_entailment, without=("multi",))],
     columns: Columns,
     chosen_model: ModelChoice,
@@ -119,10 +122,10 @@ def fit(
     label_column: LabelColumnOption = None,
     options: Annotated[Chosen, Takes(fit_classifier)],
     tune: Annotated[bool, typer.Option("--tune", help="Also tune the model; keep it if held-out examples are labelled better.")] = False,
-    separator: SeparatorOption = ";",
-    skip_unlabelled: Annotated[bool, typer.Option("--skip-unlabelled", help="Leave out rows without a label.")] = False,
+    separator: SeparatorOption = SEPARATOR,
+    skip_unlabelled: SkipUnlabelledOption = False,
     curve: Annotated[
-        str | None, typer.Option("--curve", help="Measure the quality with so many examples a label, such as 1,2,4,8.")
+        str | None, typer.Option("--curve", help="Measure the quality with this many examples per label, such as 1,2,4,8.")
     ] = None,
     doubtful: Annotated[Path | None, typer.Option("--doubtful", help="Write the rows whose labels are doubtful to this file.")] = None,
     html: HtmlOption = None,
@@ -196,7 +199,8 @@ def evaluate(
     label_column: LabelColumnOption = None,
     compare: Annotated[Path | None, typer.Option("--compare", help="Another classifier, compared on the same texts.")] = None,
     options: Annotated[Chosen, Takes(apply_classifier)],
-    skip_unlabelled: Annotated[bool, typer.Option("--skip-unlabelled", help="Leave out rows without a label.")] = False,
+    separator: SeparatorOption = SEPARATOR,
+    skip_unlabelled: SkipUnlabelledOption = False,
     html: HtmlOption = None,
     language: LanguageOption = None,
     columns: Columns,
@@ -214,6 +218,7 @@ def evaluate(
         options,
         label_column=label_column,
         compare=compare,
+        separator=separator,
         skip_unlabelled=skip_unlabelled,
         html=check_html(html),
         language=report_language(language),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,27 +29,41 @@ def evaluate_folder(
     *,
     label_column: str | None,
     compare: Path | None,
+    separator: str,
     skip_unlabelled: bool,
     html: Path | None,
     language: Language,
     as_json: bool,
 ) -> None:
     """Measure a saved classifier on a labelled file, maybe against another one, and show it."""
+    from munjang.analyze.classify.fitting import HALF
     from munjang.analyze.classify.labels import name_label
-    from munjang.evaluate.text_labels import compare_labels, evaluate_labels
+    from munjang.analyze.classify.saving import load_classifier
+    from munjang.evaluate.text_labels import compare_label_sets, compare_labels, evaluate_label_sets, evaluate_labels
 
+    made = load_classifier(folder)
+    against = None if compare is None else load_classifier(compare)
+    if against is not None and against.multi != made.multi:
+        several, one = (folder, compare) if made.multi else (compare, folder)
+        raise UsageError(f"{several} gives a text several labels, {one} gives one; expected two classifiers of a kind")
     rows, values, _ = read_labelled_rows(
-        file, columns, label_column=label_column, multi=False, separator=";", skip_unlabelled=skip_unlabelled
+        file, columns, label_column=label_column, multi=made.multi, separator=separator, skip_unlabelled=skip_unlabelled
     )
     texts = [row.text for row in rows]
-    gold = [name_label(value, f"{file} row {row.number}") for row, value in zip(rows, values, strict=True)]
-    found = _apply(folder, texts, model, options)
-    report = evaluate_labels(found.probability_NC, found.names, gold)
+    gold = [
+        tuple(name_label(each, f"{file} row {row.number}") for each in (value if made.multi else [value]))
+        for row, value in zip(rows, values, strict=True)
+    ]
+    found = _apply(made, texts, model, options)
+    measured = (found.probability_NC, found.names)
+    only = [names[0] for names in gold if names]
+    report = evaluate_label_sets(*measured, gold, threshold=HALF) if made.multi else evaluate_labels(*measured, only)
     answered = _describe_answered(found, gold) if found.abstention is not None else None
     differences = None
-    if compare is not None:
-        other = _apply(compare, texts, model, {"precision": None})
-        differences = compare_labels(found.probability_NC, found.names, other.probability_NC, other.names, gold)
+    if against is not None:
+        other = _apply(against, texts, model, {"precision": None})
+        both = (*measured, other.probability_NC, other.names)
+        differences = compare_label_sets(*both, gold, threshold=HALF) if made.multi else compare_labels(*both, only)
     if html is not None:
         _write_report(html, report, differences, folder=folder, compare=compare, file=file, language=language)
     if as_json:
@@ -70,11 +84,12 @@ def write_fit_report(
     from munjang.analyze.classify.classifier import NO_LABEL
     from munjang.atomic import atomic_write
     from munjang.evaluate.text_labels import make_calibration_bins
-    from munjang.report.classifier_page import ClassifierPage, DoubtfulRow, Figure, classifier_page
+    from munjang.report.analysis_pages import ClassifierPage, DoubtfulRow, Figure, classifier_page
     from munjang.report.words import Word, say
 
     held = made.held_out
-    figures = [Figure(Word.ACCURACY, held.accuracy), Figure(Word.MACRO_F1, held.macro_f1)] if len(held) else []
+    first = Word.MICRO_F1 if made.multi else Word.ACCURACY
+    figures = [Figure(first, held.micro_f1), Figure(Word.MACRO_F1, held.macro_f1)] if len(held) else []
     answered = held.best_N != NO_LABEL
     bins = make_calibration_bins(held.confidence_N[answered], held.correct_N[answered]) if answered.any() else ()
     size = len(made.labels)
@@ -98,27 +113,23 @@ def write_fit_report(
     atomic_write(html, classifier_page(shown, language=language))
 
 
-def _apply(folder: Path, texts: Sequence[str], model: ModelChoice, options: Chosen) -> TextLabels:
+def _apply(made: TextClassifier, texts: Sequence[str], model: ModelChoice, options: Chosen) -> TextLabels:
     from munjang.analyze.classify.apply import apply_classifier
-    from munjang.analyze.classify.saving import load_classifier
     from munjang.cli.classify import own_encoder
 
-    made = load_classifier(folder)
-    if made.multi:
-        raise UsageError(f"{folder}: gives several labels to a text, expected a classifier of one label each")
     return apply_classifier(made, texts, own_encoder(made, model.model, model.compute), **options)
 
 
-def _describe_answered(found: TextLabels, gold: Sequence[str]) -> dict[str, Any]:
-    """Return which share of the texts is answered at the precision asked for, and which precision they really reach."""
+def _describe_answered(found: TextLabels, gold: Sequence[Collection[str]]) -> dict[str, Any]:
+    """Return which share of the texts is answered at the precision asked for, and which precision the answers really reach."""
     from munjang.evaluate.bootstrap import bootstrap_means
 
-    right = [float(each.label == name) for each, name in zip(found, gold, strict=True) if each.labels]
+    right = [float(label in names) for each, names in zip(found, gold, strict=True) for label in each.labels]
     interval = bootstrap_means({"precision": right}, resamples=2_000)["precision"] if right else None
     asked = found.abstention.facts() if found.abstention is not None else {}
     return {
         **asked,
-        "share": round(len(right) / len(gold), 4),
+        "share": round(found.answered, 4),
         "reached": round(sum(right) / len(right), 4) if right else None,
         "reached_ci95": None if interval is None else [round(interval.low, 4), round(interval.high, 4)],
     }
@@ -138,12 +149,10 @@ def _show(
 
     lines = [[each.label, dash(each.precision), dash(each.recall), dash(each.f1), f"{each.texts:,}"] for each in report.labels]
     print_table(["label", "precision", "recall", "F1", "texts"], lines, right=["precision", "recall", "F1", "texts"])
-    facts = [
-        ("texts", f"{report.n:,}"),
-        ("accuracy", f"{report.accuracy:.4f} {_interval(report.accuracy_ci95)}"),
-        ("macro-F1", f"{report.macro_f1:.4f} {_interval(report.macro_f1_ci95)}"),
-        ("calibration error", f"{report.ece:.4f}"),
-    ]
+    facts = [("texts", f"{report.n:,}"), ("accuracy", f"{report.accuracy:.4f} {_interval(report.accuracy_ci95)}")]
+    if not report.confusion:
+        facts.append(("micro-F1", f"{report.micro_f1:.4f} {_interval(report.micro_f1_ci95)}"))
+    facts += [("macro-F1", f"{report.macro_f1:.4f} {_interval(report.macro_f1_ci95)}"), ("calibration error", f"{report.ece:.4f}")]
     if answered is not None:
         facts.append(("answered", f"{answered['share']:.1%}, precision {answered['reached']} {answered['reached_ci95']}"))
     for name, each in (differences or {}).items():
@@ -166,16 +175,18 @@ def _write_report(
     language: Language,
 ) -> None:
     from munjang.atomic import atomic_write
-    from munjang.report.classifier_page import ClassifierPage, Figure, classifier_page
+    from munjang.report.analysis_pages import ClassifierPage, Figure, classifier_page
     from munjang.report.words import Word, say
 
-    words = {"accuracy": Word.ACCURACY, "macro_f1": Word.MACRO_F1}
+    words = {"accuracy": Word.ACCURACY, "micro_f1": Word.MICRO_F1, "macro_f1": Word.MACRO_F1}
+    several = [Figure(Word.MICRO_F1, report.micro_f1, (report.micro_f1_ci95.low, report.micro_f1_ci95.high))]
     compared = [(words[name], each.a, each.b, each.p) for name, each in (differences or {}).items()]
     shown = ClassifierPage(
         say(Word.CLASSIFIER_ON, language, file=Path(file).name),
         f"{folder} · {say(Word.TEXTS, language, count=report.n)}",
         [
             Figure(Word.ACCURACY, report.accuracy, (report.accuracy_ci95.low, report.accuracy_ci95.high)),
+            *(several if not report.confusion else []),
             Figure(Word.MACRO_F1, report.macro_f1, (report.macro_f1_ci95.low, report.macro_f1_ci95.high)),
             Figure(Word.CALIBRATION_ERROR, report.ece),
         ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +11,12 @@ from munjang.cli.label_files import read_labelled_rows
 from munjang.cli.options import Chosen, Columns, ModelChoice
 from munjang.cli.row_files import TextRow, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
-from munjang.errors import UsageError
 from munjang.wording import count
 
 if TYPE_CHECKING:
     from munjang.analyze.classify.classifier import TextClassifier
-    from munjang.cli.classify_tune import TuneOutcome
-    from munjang.types import Encoder, Vectors
+    from munjang.analyze.classify.tuning import TuneOutcome
+    from munjang.types import Vectors
     from munjang.wording import Language
 
 DOUBTFUL_SHOWN = 10
@@ -42,23 +41,19 @@ def fit_and_save(
 ) -> None:
     """Fit a classifier, save it, and say what it is worth."""
     from munjang.analyze.classify.doubtful import draw_learning_curve
-    from munjang.analyze.classify.fitting import fit_classifier
-    from munjang.analyze.classify.saving import check_classifier_folder, save_classifier
+    from munjang.analyze.classify.saving import FOLDER, save_classifier
     from munjang.cli.classify_evaluate import write_fit_report
     from munjang.cli.row_files import check_rows_output
 
-    check_classifier_folder(output)
+    FOLDER.check(output)
     check_rows_output(doubtful)
-    if (curve or tune) and options["multi"]:
-        raise UsageError(f"--{'curve' if curve else 'tune'} is for texts with one label each, found --multi")
     rows, labels, column = read_labelled_rows(
         file, columns, label_column=label_column, multi=options["multi"], separator=separator, skip_unlabelled=skip_unlabelled
     )
     texts = [row.text for row in rows]
-    body = _choose_body(texts, labels, model, output, tune=tune, multi=options["multi"], seed=options["seed"])
-    made = fit_classifier(texts, labels, body.encoder, **options, vectors=body.vectors_ND)
-    made = replace(made, encoder_name=body.name)
-    points = list(draw_learning_curve(texts, labels, sizes=curve, seed=options["seed"], vectors=body.vectors_ND)) if curve else []
+    made, vectors_ND, outcome = _fit(texts, labels, model, output, options, tune=tune)
+    drawn = {"multi": options["multi"], "seed": options["seed"], "vectors": vectors_ND}
+    points = list(draw_learning_curve(texts, labels, sizes=curve, **drawn)) if curve else []
     save_classifier(made, output)
     listed = _list_doubtful(made, rows)
     if doubtful is not None:
@@ -67,10 +62,10 @@ def fit_and_save(
         **made.facts(),
         "rows": len(rows),
         "label_column": column,
-        **_describe_repeats(rows, labels, body.vectors_ND, multi=options["multi"]),
+        **_describe_repeats(rows, labels, vectors_ND, multi=options["multi"]),
         "doubtful": listed[:DOUBTFUL_SHOWN] if doubtful is None else len(listed),
         **({"curve": [vars(point) for point in points]} if points else {}),
-        **({"tune": body.outcome.facts()} if body.outcome is not None else {}),
+        **({"tune": outcome.facts()} if outcome is not None else {}),
         "saved": str(output),
     }
     if html is not None:
@@ -81,39 +76,31 @@ def fit_and_save(
         _show_fit(facts, made, listed, points)
 
 
-@dataclass(frozen=True, eq=False)
-class _Body:
-    """The model that a classifier reads, and what it makes of the examples."""
-
-    encoder: Encoder
-    name: str
-    vectors_ND: Vectors
-    outcome: TuneOutcome | None
-
-
-def _choose_body(texts: list[str], labels: list[Any], model: ModelChoice, output: Path, *, tune: bool, multi: bool, seed: int) -> _Body:
-    """Return the model that was asked for, or with `tune` a tuned one where it labels held-out examples better."""
-    from munjang.analyze.classify.fitting import find_vectors
+def _fit(
+    texts: list[str], labels: list[Any], model: ModelChoice, output: Path, options: Chosen, *, tune: bool
+) -> tuple[TextClassifier, Vectors, TuneOutcome | None]:
+    """Fit a classifier on the model that was asked for, or with `tune` on a tuned one where it labels held-out examples better."""
+    from munjang.analyze.classify.fitting import find_vectors, fit_classifier
     from munjang.analyze.classify.labels import label_rows
-    from munjang.cli.classify_tune import compare_tuned, save_tuned
+    from munjang.analyze.classify.tuning import fit_tuned_classifier
     from munjang.cli.load_model import load_encoder
+    from munjang.train import name_missing_extra
 
-    label_rows(labels, len(texts), multi=multi)  # unusable labels are refused before anything is encoded
+    label_rows(labels, len(texts), multi=options["multi"])  # unusable labels are refused before anything is encoded
     loaded = load_encoder(model.model, compute=model.compute)
-    vectors_ND = find_vectors(texts, loaded, None)
-    frozen = _Body(loaded, model.model or loaded.name, vectors_ND, None)
+    name = model.model or loaded.name
     if not tune:
-        return frozen
-    folder = loaded.model.folder.path
-    outcome = compare_tuned(texts, labels, folder, vectors_ND, seed=seed)
-    if not outcome.kept:
-        return replace(frozen, outcome=outcome)
-    encoder, name = save_tuned(texts, labels, folder, output, seed=seed)
-    return _Body(encoder, name, find_vectors(texts, encoder, None), outcome)
+        vectors_ND = find_vectors(texts, loaded, None)
+        return replace(fit_classifier(texts, labels, loaded, **options, vectors=vectors_ND), encoder_name=name), vectors_ND, None
+    with name_missing_extra():
+        from munjang.train.tune_labels import BodyTuner
+    fitted = fit_tuned_classifier(texts, labels, loaded, BodyTuner(loaded.model.folder.path), output, **options)
+    made = fitted.classifier if fitted.outcome.kept else replace(fitted.classifier, encoder_name=name)
+    return made, fitted.vectors_ND, fitted.outcome
 
 
 def _describe_repeats(rows: Sequence[TextRow], labels: list[Any], vectors_ND: Vectors, *, multi: bool) -> dict[str, Any]:
-    from munjang.analyze.classify.folds import find_repeats
+    from munjang.analyze.classify.fitting import find_repeats
     from munjang.analyze.classify.labels import label_rows
 
     repeats = find_repeats([row.text for row in rows], vectors_ND, label_rows(labels, len(rows), multi=multi).target_NC)
@@ -134,13 +121,13 @@ def _list_doubtful(made: TextClassifier, rows: Sequence[TextRow]) -> list[dict[s
 
 def _show_fit(facts: Mapping[str, Any], made: TextClassifier, listed: Sequence[Mapping[str, Any]], points: Sequence[Any]) -> None:
     held = made.held_out
-    quality = f"accuracy {held.accuracy:.3f}, macro-F1 {held.macro_f1:.3f}" if len(held) else "unknown: no label has two different examples"
+    quality = f"{'micro-F1' if made.multi else 'accuracy'} {held.micro_f1:.3f}, macro-F1 {held.macro_f1:.3f}"
     print_facts(
         [
             ("examples", f"{facts['rows']:,}"),
             ("labels", f"{len(made.labels):,} ({', '.join(made.labels[:8])}{', …' if len(made.labels) > 8 else ''})"),
-            ("held out", quality),
-            ("strength", f"{made.strength:g}"),
+            ("held out", quality if len(held) else "unknown: no label has two different examples"),
+            ("strength", f"{made.strength:.3g}"),
             ("near-duplicates", f"{facts['near_duplicates']:,} (kept in one fold)"),
             ("saved", facts["saved"]),
         ]

@@ -1,4 +1,7 @@
-"""What `munjang classify label` and `apply` do: files and libraries in, labels out."""
+"""What `munjang classify label` and `apply` do: files and libraries in, labels out.
+
+Labels of a library's documents go into its metadata, a batch at a time; texts and vectors stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,41 @@ if TYPE_CHECKING:
     from munjang.analyze.classify.classifier import TextClassifier
     from munjang.analyze.classify.labels import Label
     from munjang.analyze.classify.probability import Abstention
+    from munjang.library.library import Library
+    from munjang.library.store import Document
     from munjang.types import Encoder, Vectors
+
+
+BATCH = 1_000
+"""Documents whose metadata is written in one commit."""
+
+
+def read_document_blocks(library: Library) -> Iterator[tuple[list[Document], list[Vectors]]]:
+    """Yield documents with the vector of each: of several passages, their mean."""
+    from munjang.library.matrix import document_vector
+
+    for block in library.store.entries():
+        yield [entry.document for entry in block], [document_vector(entry.vectors_PD, entry.lengths_P) for entry in block]
+
+
+def write_metadata(library: Library, key: str, labels: Sequence[tuple[str, Any]]) -> int:
+    """Write each document's label under a key of its metadata, and remove the key where there is none; return how many changed.
+
+    A run that was killed is repeated: what is there already is left alone.
+    """
+    changed = 0
+    for start in range(0, len(labels), BATCH):
+        wanted = dict(labels[start : start + BATCH])
+        documents = []
+        for id, document in library.store.get(list(wanted)).items():
+            kept = {name: value for name, value in document.metadata.items() if name != key}
+            metadata = kept | ({key: wanted[id]} if wanted[id] not in (None, []) else {})
+            if metadata != document.metadata:
+                documents.append({"id": id, "text": document.text, "metadata": metadata})
+        if documents:
+            changed += library.update(documents).relabelled
+    return changed
+
 
 SHOWN = 100
 """Rows of a table on the terminal."""
@@ -97,7 +134,7 @@ def label_with_scorer(
     as_json: bool,
 ) -> None:
     """Label a file with a cross-encoder that judges every label; block by block, each calibrated by itself."""
-    from munjang.analyze.classify.entailment import classify_by_entailment
+    from munjang.analyze.classify.zero_shot import classify_by_entailment
     from munjang.models.cross_encoder import CrossEncoder
 
     if is_library(file):
@@ -177,6 +214,12 @@ def _run(
     """Label rows into a file, as lines of JSON, or as a table of the first ones; then say how many there are of each label."""
     counts: dict[str, int] = {}
     shown: list[list[str]] = []
+    blank = 0
+
+    def say_of_texts(block: list[TextRow]) -> list[dict[str, Any]]:
+        nonlocal blank
+        blank += sum(not row.text.strip() for row in block)
+        return [each if row.text.strip() else _say_nothing(each) for row, each in zip(block, say(block), strict=True)]
 
     def show(block: Sequence[TextRow], said: Sequence[Mapping[str, Any]]) -> None:
         for row, each in zip(block, said, strict=True):
@@ -193,7 +236,9 @@ def _run(
         if target is not None and target.rows:
             note(f"{output}: goes on after {count(target.rows, 'row')} of an earlier run")
             counts.update(target.counts)
-        done = label_file(rows, target, say, source=file, show=show)
+        done = label_file(rows, target, say_of_texts, source=file, show=show)
+    if blank:
+        note(f"{count(blank, 'text')} without a word, and so without a label")
     if as_json:
         if output is not None:
             facts = {"rows": done, "labels": counts, "output": str(output)}
@@ -204,6 +249,12 @@ def _run(
         if done > len(shown):
             note(f"{done - len(shown):,} more; -o FILE writes all")
     _show_counts(counts, done, output, abstention)
+
+
+def _say_nothing(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is said of a text that holds nothing."""
+    none = {str: "", float: 0.0, list: []}
+    return {name: none[type(value)] for name, value in said.items()}
 
 
 def _show_counts(counts: Mapping[str, int], done: int, output: Path | None, abstention: Abstention | None) -> None:
@@ -245,14 +296,18 @@ def _label_library(
 ) -> None:
     """Label the documents of a library by the vectors that it holds, and write the labels into its metadata where asked."""
     from munjang.analyze.classify.apply import apply_classifier
+    from munjang.cli.classify import own_encoder
     from munjang.cli.library_files import open_with_model
-    from munjang.cli.library_labels import read_document_blocks, write_metadata
 
     if write is not None and not write.strip():
         raise UsageError("--write is empty, expected the name of a metadata key")
     with open_with_model(file, model.model, compute=model.compute) as library:
         encoder = library.encoder
         assert encoder is not None  # as it was opened with one
+        fits = not made.encoder or encoder.fingerprint == made.encoder
+        if not fits:
+            encoder = own_encoder(made, None, None)
+            note(f"{library.store.name}: its vectors are not of the classifier's model, {made.encoder_name}; texts are encoded again")
         abstention = made.abstain_at(options["precision"]) if options.get("precision") is not None else None
         found: list[tuple[str, Any]] = []
         vectors: list[Vectors] = []
@@ -260,7 +315,7 @@ def _label_library(
         def rows() -> Iterator[TextRow]:
             number = 0
             for documents, block_ND in read_document_blocks(library):
-                vectors.extend(block_ND)
+                vectors.extend(block_ND if fits else [])
                 for document in documents:
                     number += 1
                     yield TextRow(number, document.id, document.text, {"id": document.id, "text": document.text, **document.metadata})
@@ -268,7 +323,7 @@ def _label_library(
         def say(block: list[TextRow]) -> list[dict[str, Any]]:
             import numpy as np
 
-            taken = np.stack([vectors.pop(0) for _ in block])
+            taken = np.stack([vectors.pop(0) for _ in block]) if fits else None
             labels = apply_classifier(made, [row.text for row in block], encoder, **options, vectors=taken)
             found.extend((str(row.id), list(each.labels) if made.multi else each.label) for row, each in zip(block, labels, strict=True))
             return describe_labels(labels)

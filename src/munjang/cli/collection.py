@@ -134,7 +134,7 @@ def refuse_others(libraries: Sequence[tuple[str, Settings]]) -> None:
             raise UsageError(
                 f"{other}: was built with {_describe_model(theirs)}, {one} with {_describe_model(mine)}; "
                 "vectors of two models cannot be compared\n"
-                f"  encode one of them anew: munjang reencode {other} --model {mine.model}{ways}"
+                f"  re-encode one of them: munjang reencode {other} --model {mine.model}{ways}"
             )
 
 

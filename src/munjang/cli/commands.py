@@ -1,11 +1,12 @@
 """Which commands there are: a table, so that `munjang --help` names them all without importing any, not even the parser.
 
-A new command is one file with a typer `app` in it and one line here.
+A new command is a function in the typer `app` of its file, and one line here.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
 
 COMPLETION_REQUEST = "_MUNJANG_COMPLETE"
 """Set in the environment by a shell that asks for completions."""
@@ -24,11 +25,11 @@ GROUPS = {
         CommandEntry("encode", "munjang.cli.encode", "Encode a file of texts as vectors."),
         CommandEntry("add", "munjang.cli.add", "Add documents to a library or update it."),
         CommandEntry("text", "munjang.cli.text", "Print the text of documents, as munjang add reads it."),
-        CommandEntry("remove", "munjang.cli.remove", "Remove documents from a library by id."),
-        CommandEntry("reencode", "munjang.cli.reencode", "Re-encode every document of a library."),
+        CommandEntry("remove", "munjang.cli.maintain", "Remove documents from a library by id."),
+        CommandEntry("reencode", "munjang.cli.maintain", "Re-encode every document of a library."),
         CommandEntry("index", "munjang.cli.index", "Build what searches of a library use."),
         CommandEntry("tune", "munjang.cli.tune", "Choose how much words and token vectors weigh in searches."),
-        CommandEntry("copy", "munjang.cli.copy", "Copy documents and vectors from one library to another."),
+        CommandEntry("copy", "munjang.cli.maintain", "Copy documents and vectors from one library to another."),
         CommandEntry("lint", "munjang.cli.lint", "Find problems in a data file, or leaks between two."),
     ),
     "Search": (
@@ -70,8 +71,8 @@ GROUPS = {
         CommandEntry("demo", "munjang.cli.demo", "Search a small sample collection in Korean and English."),
     ),
     "Look": (
-        CommandEntry("info", "munjang.cli.info", "Show what a library contains and how it was made."),
-        CommandEntry("check", "munjang.cli.check", "Verify a library against its checksums."),
+        CommandEntry("info", "munjang.cli.maintain", "Show what a library contains and how it was made."),
+        CommandEntry("check", "munjang.cli.maintain", "Verify a library against its checksums."),
         CommandEntry("inspect", "munjang.cli.inspect", "Show a sentence's tokens, or why two sentences are similar."),
         CommandEntry("models", "munjang.cli.models", "List, show, check and download models."),
         CommandEntry("doctor", "munjang.cli.doctor", "Check the installation and say what to fix."),
@@ -105,3 +106,11 @@ Usage: munjang [OPTIONS] COMMAND [ARGS]...
 Options:
   --version  Print the version.
   --help     Show this message and exit."""
+
+
+def load_command(entry: CommandEntry) -> Any:
+    """Import a command, for the parser; a file may have several."""
+    from typer.main import get_command
+
+    found = get_command(import_module(entry.module).app)
+    return getattr(found, "commands", {}).get(entry.name, found)

@@ -11,7 +11,7 @@ import typer
 from munjang.cli.data_options import DataOptions, FileArgument, LabelOption, PositiveOption, ScaleOption, facts_of, tell
 from munjang.cli.load_model import ProgressScorer, load_for_search, load_judge, load_scorer
 from munjang.cli.options import Chosen, ComparedModelArgument, ComputeOption, Takes, examples, new_app
-from munjang.cli.scores import Delivery, hundred, interval_text, p_text
+from munjang.cli.scores import Delivery, format_percent, interval_text, p_text
 from munjang.cli.show import print_table
 from munjang.data.files import get_file_kind, read_first_bytes
 from munjang.data.read import AnyDataset, read_any
@@ -148,7 +148,9 @@ def _name_models(models: tuple[Judge, Judge], given: tuple[str, str]) -> tuple[s
 
 def _print(found: Comparison, names: tuple[str, str]) -> None:
     a, b = names
-    print_table(("model", f"{found.metric} x 100"), [(a, hundred(found.a)), (b, hundred(found.b))], right=(f"{found.metric} x 100",))
+    print_table(
+        ("model", f"{found.metric} x 100"), [(a, format_percent(found.a)), (b, format_percent(found.b))], right=(f"{found.metric} x 100",)
+    )
     print(
         f"difference {100 * found.difference:+.2f}, 95 % from {interval_text(found.ci95)}, p = {p_text(found.p)}, {count(found.n, 'row')}"
     )

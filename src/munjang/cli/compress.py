@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from munjang.atomic import make_folder, sync
-from munjang.cli.data_options import ScaleOption, SkipBadOption, located, read_options, tell
+from munjang.cli.data_options import ScaleOption, SkipBadOption, locate_file, read_options, tell
 from munjang.cli.load_model import load_model
 from munjang.cli.options import Chosen, JsonOption, ModelArgument, Takes, chosen_pooling, examples, new_app
 from munjang.cli.row_files import no_text
@@ -119,7 +119,7 @@ def _texts(files: list[Path], columns: list[str], skip_bad: bool) -> list[str]:
 
 
 def _dev(file: str, scale: tuple[float, float] | None, skip_bad: bool) -> AnyDataset:
-    with located(file, split="dev") as path:
+    with locate_file(file, split="dev") as path:
         data = read_dev_file(path, read_options(scale=scale, skip_bad=skip_bad))
     tell(data)
     return data

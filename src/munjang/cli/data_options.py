@@ -87,7 +87,7 @@ class DataOptions:
         labels: Sequence[str] | None = None,
     ) -> AnyRows:
         """Return the rows of a file, and tell how they were read."""
-        with located(file, split=self.split) as path:
+        with locate_file(file, split=self.split) as path:
             data = reader(path, self.to_read_options(scale=scale, labels=labels))
         tell(data)
         return data
@@ -125,7 +125,7 @@ def read_translations(file: str, other: str | None, options: DataOptions) -> Dat
 
 
 @contextmanager
-def located(file: str, *, split: str = DEFAULT_SPLIT) -> Iterator[Path]:
+def locate_file(file: str, *, split: str = DEFAULT_SPLIT) -> Iterator[Path]:
     """Yield the path of a data file: the argument itself, one file of a folder, or standard input, kept on disk meanwhile."""
     if file != "-":
         path = Path(file)

@@ -164,7 +164,7 @@ def blas_finding() -> Finding:
 
 def cpu_flags(cpuinfo: Path) -> frozenset[str] | None:
     """Return what the processor says it can do; None where the system does not tell."""
-    from munjang.engine.processor import read_flags
+    from munjang.engine.devices import read_flags
 
     return read_flags(cpuinfo) or None
 
@@ -208,7 +208,7 @@ def memory_finding(available: int | None) -> Finding:
 def home_finding(home: Path) -> Finding:
     """Say whether models and caches can be kept; nothing is left behind there."""
     place = next(path for path in (home, *home.absolute().parents) if path.exists())
-    advice = "int8 models are prepared anew at every start; set MUNJANG_HOME to a folder that you may write to"
+    advice = "int8 models are prepared again at every start; set MUNJANG_HOME to a folder that you may write to"
     if not place.is_dir():
         return tell("home", f"{home}: {place} is a file", advice)
     try:

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from munjang.cli.show import note
+from munjang.documents.blocks import DocumentError, ScannedDocument
 from munjang.documents.read import hash_file, is_document, make_document_records, read_document, section_id
-from munjang.documents.reader_process import DocumentError, DocumentReader, ScannedDocument
+from munjang.documents.reader_process import DocumentReader
 from munjang.errors import MissingExtra
 from munjang.library.where import parse_where
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Protocol
 
 import numpy as np
 import typer
@@ -39,8 +39,11 @@ from munjang.models.progress import progress_bar
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.text.records import BadLines, Record
 from munjang.text.unicode import clean
-from munjang.types import DEFAULT_COMPUTE, Floats
+from munjang.types import DEFAULT_COMPUTE
 from munjang.wording import count, plural
+
+if TYPE_CHECKING:
+    from munjang.types import Floats
 
 BLOCK = 4_096
 """Texts encoded at once: enough to batch by length, few enough that the bar moves."""

@@ -8,16 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from difflib import get_close_matches
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import typer
-import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from munjang import __version__
-from munjang.cli.commands import COMMANDS, find, help_page
+from munjang.cli.commands import COMMANDS, find, help_page, load_command
 from munjang.cli.error_hints import after_unknown_command
 from munjang.errors import UsageError, quote
 
@@ -54,7 +52,7 @@ class LazyGroup(TyperGroup):
             return None
         if entry is None:
             raise UsageError(f"there is no command {quote(cmd_name)}{after_unknown_command(cmd_name, self.list_commands(ctx))}")
-        command = typer.main.get_command(import_module(entry.module).app)
+        command = load_command(entry)
         command.name = cmd_name
         refuse_nan(command)
         return command

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -78,7 +77,7 @@ def _show_one(found: Inspection, model: str, *, output: Path | None, language: L
     if output is not None:
         _write(output, inspection_page(found, model=model, language=language))
     if as_json:
-        emit({"model": model, **inspection_json(found)})
+        emit({"model": model, **found.to_json()})
     elif output is None:
         tokens, layers = token_head(), [say(word) for word in LAYER_COLUMNS]
         print_table(tokens, token_rows(found), right=(tokens[0], *tokens[2:-1]))
@@ -92,7 +91,7 @@ def _show_two(
     if output is not None:
         _write(output, comparison_page(compared, model=model, expected=expected, language=language))
     if as_json:
-        emit({"model": model, **comparison_json(compared)})
+        emit({"model": model, **compared.to_json(), "score": round(compared.score, 6)})
     elif output is None:
         rows, columns = ([token.text for token in one.tokens] for one in (compared.first, compared.second))
         verdict = "" if expected is None else f" ({describe_expected(expected)})"
@@ -179,30 +178,6 @@ def sum_sentence(compared: TokenComparison, language: Language = "en") -> str:
     if compared.contribution_NM is None:
         return say(Word.NO_SHARES, language)
     return say(Word.ADDS_UP, language, count=compared.contribution_NM.size, total=float(compared.contribution_NM.sum()))
-
-
-def inspection_json(found: Inspection) -> dict[str, Any]:
-    """Return an inspection for machines; hidden states are left out, they are large."""
-    return {
-        "text": found.text,
-        "prompt": found.prompt,
-        "tokens": [asdict(token) for token in found.tokens],
-        "tokens_before_cut": found.tokens_before_cut,
-        "layers": [{"name": layer.name, "shape": list(layer.shape), "mean_norm": layer.mean_norm} for layer in found.layers],
-        "vector": found.vector.tolist(),
-    }
-
-
-def comparison_json(compared: TokenComparison) -> dict[str, Any]:
-    """Return a comparison for machines."""
-    return {
-        "score": round(compared.score, 6),
-        "first": inspection_json(compared.first),
-        "second": inspection_json(compared.second),
-        "cosine": compared.cosine_NM.tolist(),
-        "contribution": None if compared.contribution_NM is None else compared.contribution_NM.tolist(),
-        "best_pairs": [asdict(pair) for pair in compared.best_pairs],
-    }
 
 
 def _warn_if_cut(found: Inspection) -> None:

@@ -91,7 +91,7 @@ def _write(found: Found, output: Path | None, html: Path | None, language: Langu
         listed = [(row, rank, word) for row, words in found for rank, word in enumerate(words, start=1)]
         write_rows(output, [{"row": r.name(), "rank": rank, "keyword": w.text, "score": round(w.score, 6)} for r, rank, w in listed])
     if html is not None:
-        from munjang.report.keywords_page import Marked, keywords_page
+        from munjang.report.analysis_pages import Marked, keywords_page
 
         marked = [Marked(row.name(), clean(row.text), [(word.text, word.score) for word in words], _places(words)) for row, words in found]
         atomic_write(html, keywords_page(marked, language=language))
@@ -104,7 +104,7 @@ def _places(words: Sequence[Keyword]) -> list[tuple[int, int, float]]:
 def _print_marked(found: Found) -> None:
     from rich.text import Text
 
-    from munjang.report.keywords_page import drop_overlaps
+    from munjang.report.analysis_pages import drop_overlaps
 
     screen = console()
     for row, words in found:

@@ -34,6 +34,7 @@ LABEL_COLUMNS = ("label", "labels", "category", "class", "topic", "intent", "kin
 _NAME_COLUMNS = ("name", "label", "라벨", "레이블", "이름", "text")
 _DESCRIPTION_COLUMNS = ("description", "설명")
 _WORD_COLUMNS = ("words", "keywords", "단어")
+_LEAVE_OUT = "leave such rows out with --skip-unlabelled"
 
 
 def read_labels(given: str) -> list[Label]:
@@ -62,7 +63,7 @@ def read_labels(given: str) -> list[Label]:
 def read_labelled_rows(
     file: str, columns: Columns, *, label_column: str | None, multi: bool, separator: str, skip_unlabelled: bool
 ) -> tuple[list[TextRow], list[Any], str]:
-    """Return rows, their labels, and the column that holds these; a row without a label is an error that names it, or is left out."""
+    """Return rows, their labels, and the column that holds these; a row without text or label is an error that names it, or is left out."""
     from munjang.text.validate_texts import is_missing
 
     rows = read_text_rows(file, columns)
@@ -74,11 +75,13 @@ def read_labelled_rows(
 
             raise describe_missing_column(column, row.values, where=f"{file} row {row.number}")
         value = row.values[column]
+        if not row.text.strip():
+            if not skip_unlabelled:
+                raise InputError(f"{file} row {row.number}: the text is empty, expected an example\n  {_LEAVE_OUT}")
+            continue
         if is_missing(value) or (isinstance(value, str) and not value.strip()):
             if not skip_unlabelled and not multi:
-                raise InputError(
-                    f"{file} row {row.number}: {quote(column)} is empty, expected a label\n  leave such rows out with --skip-unlabelled"
-                )
+                raise InputError(f"{file} row {row.number}: {quote(column)} is empty, expected a label\n  {_LEAVE_OUT}")
             if not multi or skip_unlabelled:
                 continue
             value = []

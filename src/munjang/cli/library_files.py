@@ -67,6 +67,7 @@ def open_with_model(
     new: Settings | None = None,
     patience: float = PATIENCE,
     token_vectors: TokenFormat | None = None,
+    distributed: bool = False,
 ) -> Library:
     """Open a library with the model named, else with the one it was built with, else, for a new one, with the default model.
 
@@ -76,7 +77,7 @@ def open_with_model(
 
     found = None
     try:
-        found = Library.open(path, create=False, patience=patience)
+        found = Library.open(path, create=False, patience=patience, distributed=distributed)
     except InputError:  # where one may be made, whoever makes it says what stands in the way
         if not create:
             raise
@@ -91,7 +92,15 @@ def open_with_model(
         if found is not None:
             found.close()
         raise
-    return Library.open(path, encoder, create=True, passage_characters=passage_characters, patience=patience, token_vectors=token_vectors)
+    return Library.open(
+        path,
+        encoder,
+        create=True,
+        passage_characters=passage_characters,
+        patience=patience,
+        token_vectors=token_vectors,
+        distributed=distributed,
+    )
 
 
 def load_for(path: str, settings: Settings | None, model: str | None, compute: Compute | None) -> SentenceEncoder:
@@ -161,7 +170,7 @@ def own_model(path: str, settings: Settings) -> str | None:
     except FolderError:
         raise UsageError(
             f"{path}: was built with the model {quote(settings.model)} ({settings.fingerprint[:12]}), which is not found here by its name\n"
-            "  give that model's folder with --model, or encode the library anew with munjang reencode --model"
+            "  give that model's folder with --model, or re-encode the library with munjang reencode --model"
         ) from None
 
 

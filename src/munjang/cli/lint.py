@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from munjang.cli.data_options import ColumnOption, FileArgument, LabelOption, LayoutOption, ScaleOption, SplitOption, located, read_options
+from munjang.cli.data_options import (
+    ColumnOption,
+    FileArgument,
+    LabelOption,
+    LayoutOption,
+    ScaleOption,
+    SplitOption,
+    locate_file,
+    read_options,
+)
 from munjang.cli.options import JsonOption, OutputOption, examples, new_app
 from munjang.cli.scores import check_output, deliver
 from munjang.cli.show import note, one_line
@@ -63,8 +72,8 @@ def lint(
     if apart and other is None:
         raise UsageError("--test-layout, --test-column, --test-scale and --test-label are for a second file, and there is none")
     with ExitStack() as stack:
-        path = stack.enter_context(located(file, split=split))
-        second = None if other is None else stack.enter_context(located(other, split="test"))
+        path = stack.enter_context(locate_file(file, split=split))
+        second = None if other is None else stack.enter_context(locate_file(other, split="test"))
         report = lint_files(path, second, options=options, other_options=of_test)
     deliver(report.to_json(), output=output, as_json=as_json)
     if not as_json:

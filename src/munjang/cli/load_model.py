@@ -11,13 +11,14 @@ from munjang.cli.show import note
 from munjang.engine.folder import PAIR_CLASSIFIER_FILE, read_folder
 from munjang.errors import UsageError, quote
 from munjang.models.registry import resolve
-from munjang.types import DEFAULT_COMPUTE, Compute, Pooling, Vectors
+from munjang.types import DEFAULT_COMPUTE, Compute, Pooling
 
 if TYPE_CHECKING:
     from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.pair_classifier import PairClassifier
     from munjang.models.prompted_encoder import PromptedEncoder
     from munjang.models.sentence_encoder import SentenceEncoder
+    from munjang.types import Vectors
 
 SHOWN_PAIRS = 1_000
 """Fewer pairs than this are scored too soon for a progress bar."""

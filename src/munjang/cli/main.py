@@ -13,11 +13,10 @@ import sys
 import warnings
 from collections.abc import Sequence
 from functools import cache
-from importlib import import_module
 from io import TextIOWrapper
 from typing import Any, NoReturn
 
-from munjang.cli.commands import COMMANDS, COMPLETION_REQUEST, find, help_page
+from munjang.cli.commands import COMMANDS, COMPLETION_REQUEST, CommandEntry, find, help_page, load_command
 from munjang.cli.error_hints import after_missing_file, after_usage_error, drop_false_hints
 from munjang.cli.show import note, one_line
 from munjang.errors import InputError, MunjangError, NoSpace, UsageError
@@ -127,16 +126,14 @@ def _options_of(arguments: Sequence[str]) -> frozenset[str]:
     entry = find(words[0]) if words else None
     if entry is None:
         return frozenset(("--help", "--version"))
-    options = _options_by_name(entry.module)
+    options = _options_by_name(entry)
     return options[words[1]] if len(words) > 1 and words[1] in options else frozenset().union(*options.values())
 
 
 @cache
-def _options_by_name(module: str) -> dict[str, frozenset[str]]:
+def _options_by_name(entry: CommandEntry) -> dict[str, frozenset[str]]:
     """Return the options of a command, or of each of its sub-commands, by name."""
-    from typer.main import get_command
-
-    command = get_command(import_module(module).app)
+    command = load_command(entry)
     own = frozenset(name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)) | {"--help"}
     inner = getattr(command, "commands", {})
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -32,9 +32,11 @@ from munjang.errors import InputError, quote
 from munjang.options import options_for
 from munjang.report.words import Word, say
 from munjang.text.unicode import clean
-from munjang.types import Vectors
 from munjang.vectors.similarity import normalize
 from munjang.wording import Language
+
+if TYPE_CHECKING:
+    from munjang.types import Vectors
 
 app = new_app()
 
@@ -67,7 +69,7 @@ def draw(
 
     The page is one self-contained file: pan, zoom, search, hover over a point to read its text.
     """
-    from munjang.report.map_page import MapPoint, map_page
+    from munjang.report.analysis_pages import MapPoint, map_page
 
     check_rows_output(output, suffixes=PAGES)
     if colour is None and options["method"] != "communities":

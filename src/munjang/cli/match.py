@@ -11,7 +11,7 @@ import typer
 from munjang.analyze.match import Matched
 from munjang.analyze.match import match as match_vectors
 from munjang.cli.collection import encoder_for, read_collection, vectors_of
-from munjang.cli.data_options import located, read_options
+from munjang.cli.data_options import locate_file, read_options
 from munjang.cli.options import (
     Chosen,
     Columns,
@@ -93,7 +93,7 @@ def _find_threshold(labelled: str, encoder: Encoder, same_at: float | None) -> f
     from munjang.data.read import read_any
     from munjang.evaluate.calibrate import calibrate
 
-    with located(labelled, split="test") as path:
+    with locate_file(labelled, split="test") as path:
         data = read_any(path, read_options())
     report = calibrate(score_rows(encoder, data), same_labels(data, same_at))
     threshold = report.calibration.threshold

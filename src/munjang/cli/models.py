@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -25,8 +25,10 @@ from munjang.errors import InputError, MissingExtra, MunjangError, UsageError, q
 from munjang.models.cross_encoder import CrossEncoder
 from munjang.models.registry import BUNDLED, Found, models_home, resolve
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.types import Vectors
 from munjang.wording import count
+
+if TYPE_CHECKING:
+    from munjang.types import Vectors
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A model's name or folder.")]
 

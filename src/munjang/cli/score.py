@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from munjang.cli.data_options import ColumnOption, FileArgument, LayoutOption, SkipBadOption, SplitOption, located, read_options
+from munjang.cli.data_options import ColumnOption, FileArgument, LayoutOption, SkipBadOption, SplitOption, locate_file, read_options
 from munjang.cli.options import Chosen, ComputeOption, JsonOption, ModelOption, OutputOption, Takes, chosen_pooling, examples, new_app
 from munjang.cli.row_files import check_rows_output, free_names, stream_rows
 from munjang.cli.show import emit, note, one_line, print_facts, print_table
@@ -74,7 +74,7 @@ def score(
     from munjang.models.score_pairs import load_pair_model
 
     check_rows_output(output)
-    with located(file, split=split) as path:
+    with locate_file(file, split=split) as path:
         pairs = open_pairs(path, read_options(layout=layout, columns=column, skip_bad=skip_bad))
         _tell(pairs)
         scorer = load_pair_model(model, compute=compute, pooling=chosen_pooling())

@@ -63,10 +63,10 @@ def deliver(body: Mapping[str, Any], *, output: Path | None, as_json: bool) -> N
         emit(body)
 
 
-def hundred(value: float | None) -> str:
+def format_percent(value: float | None) -> str:
     """Say a share times 100, as tables in papers do.
 
-    >>> hundred(0.8123), hundred(float("nan"))
+    >>> format_percent(0.8123), format_percent(float("nan"))
     ('81.23', '–')
     """
     return NOTHING if value is None or not math.isfinite(value) else f"{100 * value:.2f}"
@@ -81,7 +81,7 @@ def interval_text(interval: Interval | None) -> str:
 
 def print_scores(scores: Mapping[str, float], ci95: Mapping[str, Interval]) -> None:
     """Print one number a row, with its interval where there is one."""
-    rows = [(name, hundred(value), interval_text(ci95[name]) if name in ci95 else "") for name, value in scores.items()]
+    rows = [(name, format_percent(value), interval_text(ci95[name]) if name in ci95 else "") for name, value in scores.items()]
     if ci95:
         print_table(("score x 100", "", CI), rows, right=("",))
     else:
@@ -97,7 +97,10 @@ def print_sts(found: StsResult, scale: Scale) -> None:
     ]
     print_table(("x 100", "Pearson", CI, "Spearman", CI), rows, right=("Pearson", "Spearman"))
     if found.genres:
-        genres = [(genre.genre, f"{genre.n:,}", hundred(genre.pearson_cosine), hundred(genre.spearman_cosine)) for genre in found.genres]
+        genres = [
+            (genre.genre, f"{genre.n:,}", format_percent(genre.pearson_cosine), format_percent(genre.spearman_cosine))
+            for genre in found.genres
+        ]
         print_table(("genre (cosine)", "pairs", "Pearson", "Spearman"), genres, right=("pairs", "Pearson", "Spearman"))
     if found.worst:
         low, high = scale
@@ -107,7 +110,7 @@ def print_sts(found: StsResult, scale: Scale) -> None:
         ]
         print_table(("gold", "cosine", "the model finds", "where", "a", "b"), worst, right=("gold", "cosine"))
     if found.binary is not None:
-        print(f"same or different: F1 {hundred(found.binary.f1)} at cosine {found.binary.threshold:.3f} (chosen on these rows)")
+        print(f"same or different: F1 {format_percent(found.binary.f1)} at cosine {found.binary.threshold:.3f} (chosen on these rows)")
 
 
 def print_pairs(found: PairsResult) -> None:
@@ -117,7 +120,7 @@ def print_pairs(found: PairsResult) -> None:
     rows = [
         (
             prefix.removesuffix("_") or "score",
-            *(hundred(found.scores[f"{prefix}{share}"]) for share in shares),
+            *(format_percent(found.scores[f"{prefix}{share}"]) for share in shares),
             f"{found.scores[f'{prefix}f1_threshold']:.3f}",
         )
         for prefix in prefixes
@@ -140,7 +143,7 @@ def print_retrieval(found: RetrievalResult) -> None:
     """Print a row of measures for each cut, and the intervals."""
     measures = list(dict.fromkeys(name.split("@")[0] for name in found.scores))
     cuts = list(dict.fromkeys(name.split("@")[1] for name in found.scores))
-    rows = [(cut, *(hundred(found.scores[f"{measure}@{cut}"]) for measure in measures)) for cut in cuts]
+    rows = [(cut, *(format_percent(found.scores[f"{measure}@{cut}"]) for measure in measures)) for cut in cuts]
     if found.ci95:
         rows = [(*row, interval_text(found.ci95[f"ndcg@{row[0]}"])) for row in rows]
     names = ("@k, x 100", *measures)
@@ -149,7 +152,7 @@ def print_retrieval(found: RetrievalResult) -> None:
 
 def print_rerank(found: RerankEvaluation) -> None:
     """Print every number before and after, and whether the gain is real."""
-    rows = [(name, hundred(found.before.scores[name]), hundred(value)) for name, value in found.after.scores.items()]
+    rows = [(name, format_percent(found.before.scores[name]), format_percent(value)) for name, value in found.after.scores.items()]
     print_table(("x 100", "before", "after"), rows, right=("before", "after"))
     gain = found.gain
     print(f"{found.main}: {100 * gain.difference:+.2f} (95 % from {interval_text(gain.ci95)}, p = {p_text(gain.p)})")
@@ -165,7 +168,7 @@ def p_text(p: float) -> str:
 
 
 def _with_interval(name: str, scores: Mapping[str, float], ci95: Mapping[str, Interval]) -> Sequence[str]:
-    return hundred(scores[name]), interval_text(ci95.get(name))
+    return format_percent(scores[name]), interval_text(ci95.get(name))
 
 
 def _verdict(gap: float) -> str:

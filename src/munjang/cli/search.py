@@ -87,7 +87,10 @@ def search(
                 "--rerank-share is the re-ranker's weight, but nothing is re-ranked\n  add --rerank, or leave --rerank-share out"
             )
         scorer = _scorer(reranker) if reranker or (rerank and not has_tokens) else None
-        answers = [opened.search(query, rerank=rerank if scorer is None else scorer, **options) for query in asked]
+        notes: list[str] = []
+        answers = [opened.search(query, rerank=rerank if scorer is None else scorer, notes=notes, **options) for query in asked]
+        for message in dict.fromkeys(notes):
+            note(message)
         if not any(answers) and not opened.info().documents:
             note(f"{library}: the library is empty\n  add documents with munjang add")
         has_scorer = scorer is not None or (has_tokens and rerank is not False)

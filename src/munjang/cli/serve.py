@@ -11,7 +11,7 @@ import typer
 
 from munjang.cli.collection import refuse_others
 from munjang.cli.library_files import load_for
-from munjang.cli.load_model import load_cross_encoder
+from munjang.cli.load_model import load_cross_encoder, load_model
 from munjang.cli.options import Chosen, JsonOption, LibraryComputeOption, ModelsOption, Takes, examples, new_app
 from munjang.cli.show import emit, note
 from munjang.errors import FolderError, InputError, MissingExtra, UsageError, quote
@@ -21,6 +21,8 @@ from munjang.serve.settings import ServerSettings, check_settings
 from munjang.types import Compute
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from munjang.analyze.classify.classifier import TextClassifier
     from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.pair_classifier import PairClassifier
@@ -63,7 +65,9 @@ def serve(
         list[str] | None, typer.Option(help="A host name by which clients may address this server; may be repeated.")
     ] = None,
     allow_origin: Annotated[list[str] | None, typer.Option(help="A web origin that may send requests; may be repeated.")] = None,
-    queue_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of one client that may wait before it is refused.")] = None,
+    queue_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Tokens of one client that may wait before its requests are rejected.")
+    ] = None,
     max_wait: Annotated[
         float | None, typer.Option(min=0.01, help=f"Seconds a request may wait for its turn. Default: {SERVE_LIMITS.wait_seconds:g}.")
     ] = None,
@@ -108,6 +112,7 @@ def serve(
         more_rerankers=rerankers[1:],
         pair_classifiers=pair_classifiers,
         classifiers=classifiers,
+        classifier_models=_load_classifier_models(classifiers, [encoder, *more]),
     )
     for reason in service.libraries.skipped:
         note(f"not served: {reason}")
@@ -143,6 +148,15 @@ def _classifiers(folders: list[Path]) -> dict[str, TextClassifier]:
     if twice is not None:
         raise UsageError(f"two classifiers are named {quote(twice)}, so a request could not tell them apart\n  rename one of the folders")
     return {name: load_classifier(folder) for name, folder in zip(names, folders, strict=True)}
+
+
+def _load_classifier_models(classifiers: Mapping[str, TextClassifier], served: Sequence[SentenceEncoder]) -> list[SentenceEncoder]:
+    """Load the models of classifiers that no served model can stand in for: tuned ones, or the same one computing otherwise."""
+    loaded: dict[str, SentenceEncoder] = {}
+    for made in classifiers.values():
+        if made.encoder_name and made.encoder not in (*loaded, *(each.fingerprint for each in served)):
+            loaded[made.encoder] = load_model(made.encoder_name, compute=None, made=made.encoder)
+    return list(loaded.values())
 
 
 def _settings(

@@ -32,11 +32,12 @@ from munjang.report.words import Word, say
 
 if TYPE_CHECKING:
     from munjang.models.sentence_encoder import SentenceEncoder
+    from munjang.types import Floats
 from munjang.atomic import atomic_file, atomic_write
 from munjang.cli.load_model import load_model
 from munjang.cli.show import print_heat
 from munjang.text.readers import read_texts
-from munjang.types import DEFAULT_COMPUTE, DEFAULT_ENCODING, Floats, Format, Metric
+from munjang.types import DEFAULT_COMPUTE, DEFAULT_ENCODING, Format, Metric
 from munjang.wording import Language
 
 SHOWN_CELLS = 2_500

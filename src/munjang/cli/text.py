@@ -9,9 +9,9 @@ import typer
 
 from munjang.cli.options import JsonOption, examples, new_app
 from munjang.cli.show import emit, note
-from munjang.documents.read import read_document
-from munjang.documents.reader_process import DocumentError, DocumentReader
-from munjang.documents.sections import SEPARATOR
+from munjang.documents.blocks import DocumentError
+from munjang.documents.read import SEPARATOR, read_document
+from munjang.documents.reader_process import DocumentReader
 from munjang.errors import InputError
 from munjang.wording import count
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from munjang.text.tagging import Tagger
 
 DictionaryOption: TypeAlias = Annotated[
-    Path | None, typer.Option("--dictionary", metavar="FILE", help="Your own words, synonyms, spellings and stop words; lines with tabs.")
+    Path | None, typer.Option("--dictionary", metavar="FILE", help="Your own words, synonyms, spellings and stop words, tab-separated.")
 ]
 
 

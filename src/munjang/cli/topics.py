@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
 import typer
@@ -42,7 +42,10 @@ from munjang.cli.topics_show import show_model, show_topic, write_report
 from munjang.errors import InputError, UsageError
 from munjang.report.words import Word, say
 from munjang.text.records import describe_missing_column
-from munjang.types import Compute, Encoder, Vectors
+from munjang.types import Compute, Encoder
+
+if TYPE_CHECKING:
+    from munjang.types import Vectors
 
 FolderArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a topic model.")]
 VectorsOption: TypeAlias = Annotated[

@@ -1,16 +1,18 @@
-"""What a parser hands over: blocks in the order of reading, each a heading, a paragraph, an item of a list or a row of a table.
+"""Which files are documents and who parses each format; and what a parser hands over, blocks in the order of reading.
 
-Texts of blocks are in NFC, without control characters, with single spaces; code keeps its lines. A row carries its table's headers:
-`연료: 장작 · 집의 수: 41`.
+A block is a heading, a paragraph, an item of a list or a row of a table. Its text is in NFC, without control characters, with single
+spaces; code keeps its lines. A row carries its table's headers: `연료: 장작 · 집의 수: 41`.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+from munjang.errors import InputError
 
 BlockKind: TypeAlias = Literal["heading", "paragraph", "item", "row"]
 PlaceKind: TypeAlias = Literal["page", "slide", "sheet"]
@@ -19,6 +21,14 @@ LONGEST_HEADING = 150
 """Characters; what is longer is a paragraph, whatever its style says."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufdd0-\ufdef\ufffe\uffff]|[\ud800-\udfff]")
+
+
+class DocumentError(InputError):
+    """One file cannot be read as a document; the message says why, without its name."""
+
+
+class ScannedDocument(DocumentError):
+    """A PDF that holds pictures of pages and no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +65,48 @@ def make_block(kind: BlockKind, text: str, *, level: int = 0, place: str | int |
     return FileBlock(kind, tidy, level if kind == "heading" else 0, place)
 
 
-def make_rows(table: Sequence[Sequence[str]], *, place: str | int | None = None) -> Iterator[FileBlock]:
-    """Yield a block for each row below the first, whose cells are the headers; a table of one row is that row.
+Parser: TypeAlias = Literal["html", "epub", "email", "odt", "docx", "pptx", "hwpx", "pdf", "hwp", "xberg"]
 
-    >>> [block.text for block in make_rows([["연료", "수"], ["장작", "41"], ["기름", ""]])]
-    ['연료: 장작 · 수: 41', '연료: 기름']
+
+class DocumentFormat(NamedTuple):
+    """A format: its name for people, who parses it, and what xberg calls it."""
+
+    name: str
+    parser: Parser
+    media_type: str = ""
+
+    @property
+    def package(self) -> str | None:
+        """What has to be installed to read it; None for Python's own parsers."""
+        return {"pdf": "pypdfium2", "hwp": "unhwp", "xberg": "xberg"}.get(self.parser)
+
+
+_HTML = DocumentFormat("HTML", "html")
+_MARKDOWN = DocumentFormat("Markdown", "xberg", "text/markdown")
+
+FORMATS = {
+    ".pdf": DocumentFormat("PDF", "pdf"),
+    ".docx": DocumentFormat("Word", "docx"),
+    ".pptx": DocumentFormat("PowerPoint", "pptx"),
+    ".xlsx": DocumentFormat("Excel", "xberg", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    ".odt": DocumentFormat("OpenDocument", "odt"),
+    ".html": _HTML,
+    ".htm": _HTML,
+    ".md": _MARKDOWN,
+    ".markdown": _MARKDOWN,
+    ".epub": DocumentFormat("EPUB", "epub"),
+    ".rtf": DocumentFormat("RTF", "xberg", "application/rtf"),
+    ".eml": DocumentFormat("e-mail", "email"),
+    ".hwp": DocumentFormat("HWP", "hwp"),
+    ".hwpx": DocumentFormat("HWPX", "hwpx"),
+}
+"""By suffix, in lower case."""
+
+
+def find_document_format(path: Path) -> DocumentFormat | None:
+    """Return the format that a file's suffix stands for, None for a file that is no document.
+
+    >>> find_document_format(Path("보고서.HWP")).name
+    'HWP'
     """
-    rows = [[" ".join(cell.split()) for cell in row] for row in table]
-    rows = [row for row in rows if any(row)]
-    if len(rows) == 1:
-        rows = [[""] * len(rows[0]), rows[0]]
-    for row in rows[1:]:
-        headers = [*rows[0], *[""] * (len(row) - len(rows[0]))]
-        cells = [f"{header}: {cell}" if header else cell for header, cell in zip(headers, row, strict=False) if cell]
-        block = make_block("row", " · ".join(cells), place=place)
-        if block is not None:
-            yield block
+    return FORMATS.get(path.suffix.lower())

@@ -1,25 +1,28 @@
-"""Word, PowerPoint, Excel, OpenDocument, HTML, Markdown, EPUB, RTF and e-mail → blocks, by xberg.
+"""Excel, Markdown and RTF → blocks, by xberg; HWP 5, by unhwp.
 
-xberg is told the format by its suffix and gets bytes, never a path or an address. It reads no image: pictures are not recognised.
+xberg is told the format by its suffix and gets bytes, never a path or an address. unhwp gives the document's tree as JSON: paragraphs with
+their outline, whose level counts from 0, and tables in their place. Hangul decides about pages when it draws them, so blocks of HWP have
+none.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
-from munjang.documents.blocks import FileBlock, ParsedFile, make_block, make_rows
-from munjang.documents.formats import DocumentFormat
+from munjang.documents.blocks import DocumentError, DocumentFormat, FileBlock, ParsedFile, make_block
+from munjang.documents.parse_html import decode_text
+from munjang.documents.tables import TableCell, make_plain_rows, make_rows
 
-LONGEST_TITLE = 60
-"""Characters of a slide's first line that make it the slide's heading."""
+_SKIPPED = ("group", "list", "image", "page_break")
+_NOTE_MARK = re.compile(r"\[\^\w{1,10}\]")
+"""What xberg writes where a footnote is referred to."""
 
-_SKIPPED = ("group", "list", "slide", "image", "page_break")
 
-
-def parse_office(raw: bytes, format: DocumentFormat) -> ParsedFile:
+def parse_with_xberg(raw: bytes, format: DocumentFormat) -> ParsedFile:
     """Return the blocks of a file."""
     import xberg
 
@@ -27,38 +30,25 @@ def parse_office(raw: bytes, format: DocumentFormat) -> ParsedFile:
         use_cache=False,
         disable_ocr=True,
         include_document_structure=True,
-        pages=xberg.PageConfig(extract_pages=True),
         content_filter=xberg.ContentFilterConfig(include_footnotes=True, strip_repeating_text=False),
     )
+    if format.media_type == "text/markdown":
+        raw = decode_text(raw).encode()
     source = xberg.ExtractInput(kind=xberg.ExtractInputKind.BYTES, bytes=raw, mime_type=format.media_type)
     result = asyncio.run(xberg.extract(source, config))
     if not result.results:
         raise ValueError("; ".join(str(error) for error in result.errors) or "nothing was read")
     structure = result.results[0].document
-    nodes = [] if structure is None else [(node.page, json.loads(str(node.content))) for node in structure.nodes]
-    make = _sheets if format.place_kind == "sheet" else _slides if format.place_kind == "slide" else _flow
-    return ParsedFile(tuple(make(nodes)), format.place_kind)
+    nodes = [] if structure is None else [json.loads(str(node.content)) for node in structure.nodes]
+    if format.name == "Excel":
+        return ParsedFile(tuple(_sheets(nodes)), "sheet")
+    return ParsedFile(tuple(block for content in nodes for block in _blocks(content, None)))
 
 
-def _flow(nodes: list[tuple[int | None, dict[str, Any]]]) -> Iterator[FileBlock]:
-    for _, content in nodes:
-        yield from _blocks(content, None)
-
-
-def _slides(nodes: list[tuple[int | None, dict[str, Any]]]) -> Iterator[FileBlock]:
-    """Yield blocks slide by slide; a short first line is the slide's heading."""
-    seen: set[int | None] = set()
-    for page, content in nodes:
-        for block in _blocks(content, page):
-            is_title = page not in seen and block.kind == "paragraph" and len(block.text) <= LONGEST_TITLE
-            seen.add(page)
-            yield FileBlock("heading", block.text, 1, page) if is_title else block
-
-
-def _sheets(nodes: list[tuple[int | None, dict[str, Any]]]) -> Iterator[FileBlock]:
+def _sheets(nodes: list[dict[str, Any]]) -> Iterator[FileBlock]:
     """Yield the rows of each sheet; the heading before a table is the sheet's name."""
     name: str | None = None
-    for _, content in nodes:
+    for content in nodes:
         if content["node_type"] == "heading":
             name = str(content["text"])
         else:
@@ -71,7 +61,7 @@ def _blocks(content: dict[str, Any], place: str | int | None) -> Iterator[FileBl
         return
     block: FileBlock | None
     if kind == "table":
-        yield from make_rows(_cells(content["grid"]), place=place)
+        yield from make_plain_rows(_cells(content["grid"]), place=place)
         return
     if kind == "metadata_block":
         block = make_block("paragraph", "\n".join(f"{each['key']}: {each['value']}" for each in content["entries"]), keep_lines=True)
@@ -80,8 +70,8 @@ def _blocks(content: dict[str, Any], place: str | int | None) -> Iterator[FileBl
     elif kind == "definition_item":
         block = make_block("item", f"{content.get('term', '')}: {content.get('definition', '')}", place=place)
     else:
-        text = content.get("text") or content.get("content") or ""
-        block = make_block("item" if kind == "list_item" else "paragraph", str(text), place=place, keep_lines=kind == "code")
+        text = _NOTE_MARK.sub("", content.get("text") or content.get("content") or "")
+        block = make_block("item" if kind == "list_item" else "paragraph", text, place=place, keep_lines=kind == "code")
     if block is not None:
         yield block
 
@@ -92,3 +82,41 @@ def _cells(grid: dict[str, Any]) -> list[list[str]]:
         if cell["row"] < len(table) and cell["col"] < len(table[cell["row"]]):
             table[cell["row"]][cell["col"]] = str(cell["content"])
     return table
+
+
+def parse_hwp(raw: bytes) -> ParsedFile:
+    """Return the blocks of a file."""
+    import unhwp
+
+    result = unhwp.parse_bytes(raw)
+    try:
+        tree = json.loads(result.json)
+    finally:
+        result.close()
+    if tree["metadata"].get("is_distribution"):
+        raise DocumentError("is a copy for distribution (배포용 문서), whose text is locked\n  save it in Hangul as an ordinary file")
+    return ParsedFile(tuple(block for section in tree["sections"] for part in section["content"] for block in _make_hwp_blocks(part)))
+
+
+def _make_hwp_blocks(part: dict[str, Any]) -> Iterator[FileBlock]:
+    [(kind, content)] = part.items()
+    if kind == "Table":
+        yield from make_rows([[_make_cell(cell) for cell in row["cells"]] for row in content["rows"]])
+    elif kind == "Paragraph":
+        head = content["style"].get("head") or {}
+        level = int(head["level"]) + 1 if head.get("kind") == "Outline" else 0
+        text = _join_runs(content)
+        block = make_block("heading", text, level=level) if level else make_block("paragraph", text)
+        if block is not None:
+            yield block
+
+
+def _make_cell(cell: dict[str, Any]) -> TableCell:
+    text = " ".join(_join_runs(paragraph) for paragraph in cell["content"])
+    return TableCell(text, int(cell.get("colspan") or 1), int(cell.get("rowspan") or 1))
+
+
+def _join_runs(paragraph: dict[str, Any]) -> str:
+    """Return the text of a paragraph; what is no text (a picture, a formula) separates words."""
+    runs = (run.get("Text") if isinstance(run, dict) else None for run in paragraph.get("content", ()))
+    return "".join(run["text"] if isinstance(run, dict) else " " for run in runs)

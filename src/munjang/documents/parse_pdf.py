@@ -16,13 +16,19 @@ from math import hypot
 from typing import Any
 
 from munjang.documents.blocks import LONGEST_HEADING, FileBlock, ParsedFile, make_block
+from munjang.documents.pdf_tables import PdfTable, find_tables
+from munjang.documents.tables import make_rows
 
 LARGER = 1.1
 """A heading's letters, in those of the body."""
 PARAGRAPH_GAP = 0.75
 """White space between two lines that parts paragraphs, in the height of a line."""
 SHORT_LINE = 0.8
-"""A line that ends before this part of its page's widest line ends its paragraph."""
+"""A line that ends before this part of the full lines around it ends its paragraph."""
+FULL_LINE = 0.92
+"""Lines that reach so far fill their column."""
+COLUMN_LINES, SHORTEST_COLUMN = 3, 10.0
+"""Lines of a column, and the letters in each of them, at least."""
 MOST_LEVELS = 6
 
 _BULLET = re.compile(r"^[•◦▪■□○●‣·–-]\s+")
@@ -51,21 +57,36 @@ def parse_pdf(raw: bytes) -> ParsedFile:
         pages = [_read_page(document, number) for number in range(len(document))]
     finally:
         document.close()
-    levels = _find_levels([line for page in pages for line in page])
-    blocks = [block for page in pages for block in _page_blocks(page, levels)]
+    levels = _find_levels([part for page in pages for part in page if isinstance(part, PdfLine)])
+    blocks = [block for number, page in enumerate(pages, start=1) for block in _page_blocks(page, number, levels)]
     return ParsedFile(tuple(blocks), pages=len(pages), empty_pages=sum(not page for page in pages))
 
 
-def _read_page(document: Any, number: int) -> list[PdfLine]:
+def _read_page(document: Any, number: int) -> list[PdfLine | PdfTable]:
     page = document[number]
     try:
         text_page = page.get_textpage()
         try:
-            return list(_lines(text_page, number + 1))
+            return _place_tables(list(_lines(text_page, number + 1)), find_tables(page, text_page))
         finally:
             text_page.close()
     finally:
         page.close()
+
+
+def _place_tables(lines: Sequence[PdfLine], tables: Sequence[PdfTable]) -> list[PdfLine | PdfTable]:
+    """Return the lines of a page with tables in the place of the lines within them; one that would cut words apart is none."""
+    within: dict[PdfLine, PdfTable] = {}
+    for table in tables:
+        inside = [line for line in lines if line.size and table.holds((line.left + line.right) / 2, (line.bottom + line.top) / 2)]
+        if Counter(word for line in inside for word in line.text.split()) == Counter(table.list_words()):
+            within |= dict.fromkeys(inside, table)
+    placed: list[PdfLine | PdfTable] = []
+    for line in lines:
+        part = within.get(line, line)
+        if isinstance(part, PdfLine) or part not in placed:
+            placed.append(part)
+    return placed
 
 
 def _lines(text_page: Any, page: int) -> Iterator[PdfLine]:
@@ -121,26 +142,52 @@ def _find_levels(lines: Sequence[PdfLine]) -> dict[float, int]:
     return {size: min(level, MOST_LEVELS) for level, size in enumerate(larger, start=1)}
 
 
-def _page_blocks(lines: Sequence[PdfLine], levels: dict[float, int]) -> Iterator[FileBlock]:
-    widest = max((line.right for line in lines), default=0.0)
+def _page_blocks(parts: Sequence[PdfLine | PdfTable], page: int, levels: dict[float, int]) -> Iterator[FileBlock]:
+    ends = _find_column_ends([part for part in parts if isinstance(part, PdfLine)])
     group: list[PdfLine] = []
-    for line in lines:
-        if group and _begins_block(group[-1], line, widest):
+    for part in [*parts, None]:
+        if group and (not isinstance(part, PdfLine) or _begins_block(group[-1], part, ends[group[-1]])):
             yield from _group_blocks(group, levels)
             group = []
-        group.append(line)
-    if group:
-        yield from _group_blocks(group, levels)
+        if isinstance(part, PdfLine):
+            group.append(part)
+        elif part is not None:
+            yield from make_rows(part.rows, place=page)
 
 
-def _begins_block(before: PdfLine, line: PdfLine, widest: float) -> bool:
+def _find_column_ends(lines: Sequence[PdfLine]) -> dict[PdfLine, float]:
+    """Return where full lines end, for each line: those of its column where the text stands in columns, else the widest of the page."""
+    widest = max((line.right for line in lines), default=0.0)
+    runs: list[list[PdfLine]] = []
+    for line in lines:
+        if runs and not _is_apart(runs[-1][-1], line) and abs(line.left - runs[-1][-1].left) <= 3 * line.size:
+            runs[-1].append(line)
+        else:
+            runs.append([line])
+    ends: dict[PdfLine, float] = {}
+    for run in runs:
+        end = max(line.right for line in run)
+        full = sum(line.right >= FULL_LINE * end and _is_dense(line) for line in run)
+        ends |= dict.fromkeys(run, end if len(run) >= COLUMN_LINES and full >= 0.6 * len(run) else widest)
+    return ends
+
+
+def _is_dense(line: PdfLine) -> bool:
+    """Say whether letters fill a line, which they do not in a row of a table or a form."""
+    letters = sum(1.0 if ord(character) > 0x2E80 else 0.5 for character in line.text)  # in the size of the font
+    return letters >= SHORTEST_COLUMN and letters * line.size >= 0.8 * (line.right - line.left)
+
+
+def _is_apart(before: PdfLine, line: PdfLine) -> bool:
+    """Say whether two lines differ in size, or have a gap between them; a line further up begins another column."""
+    height, gap = before.top - before.bottom, before.bottom - line.top
+    return before.size != line.size or gap > PARAGRAPH_GAP * height or gap < -2 * height
+
+
+def _begins_block(before: PdfLine, line: PdfLine, end: float) -> bool:
     if _BULLET.match(line.text) or before.size != line.size:
         return True
-    if before.size == 0.0:
-        return False
-    height = before.top - before.bottom
-    gap = before.bottom - line.top
-    return gap > PARAGRAPH_GAP * height or gap < -2 * height or before.right < SHORT_LINE * widest
+    return before.size > 0 and (_is_apart(before, line) or before.right < SHORT_LINE * end)
 
 
 def _group_blocks(group: Sequence[PdfLine], levels: dict[float, int]) -> Iterator[FileBlock]:

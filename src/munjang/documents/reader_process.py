@@ -1,21 +1,17 @@
 """A file → its blocks, parsed by a process of its own that can be ended at any moment.
 
-Whatever a file makes a parser do (hang, crash, eat memory, never stop writing), it happens there: this side reads lines of JSON from a
-pipe, with a limit on their length and on the time. The process serves many files, one after the other; a file that ends it costs that
-file alone, and the next one gets a new process. Where the system can, its memory is bounded, it writes no file, and it dies with its
-parent.
+The process (`text/child_process.py`) serves many files, one after the other, each within a limit of time; a file that ends it costs that
+file alone, and the next one gets a new process. Where the system can, it writes no file.
 
-Lines to the process: a file's path and suffix. Lines from it: {"blocks": [[kind, text, level, place], …], "pages", "empty_pages"}, or
-{"problem"}.
+Lines to the process: a file's path and suffix. Lines from it: {"blocks": [[kind, text, level, place], …], "place_kind", "pages",
+"empty_pages"}, or {"problem"}.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 from contextlib import suppress
@@ -24,25 +20,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from munjang.documents.blocks import FileBlock, ParsedFile
-from munjang.documents.formats import FORMATS, find_document_format
-from munjang.errors import InputError, MissingExtra, UsageError
+from munjang.documents.blocks import FORMATS, DocumentError, DocumentFormat, FileBlock, ParsedFile, ScannedDocument, find_document_format
+from munjang.errors import MissingExtra, UsageError
 from munjang.limits import DOCUMENT_LIMITS, DocumentLimits
+from munjang.text.child_process import ChildProcess, bound_process
 from munjang.wording import count
 
 COMMAND = (sys.executable, "-P", "-c", "from munjang.documents.reader_process import main; main()")
 FILES_PER_PROCESS = 500
 """After so many files a new process begins, so that what a parser leaves in memory does not add up."""
-
-_PACKAGES = {"office": "xberg", "pdf": "pypdfium2", "hwp": "unhwp"}
-
-
-class DocumentError(InputError):
-    """One file cannot be read as a document; the message says why, without its name."""
-
-
-class ScannedDocument(DocumentError):
-    """A PDF that holds pictures of pages and no text."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +46,7 @@ class DocumentReader:
     def __init__(self, limits: DocumentLimits = DOCUMENT_LIMITS, *, command: tuple[str, ...] = COMMAND) -> None:
         self._limits = limits
         self._command = command
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ChildProcess | None = None
         self._files = 0
 
     def __enter__(self) -> DocumentReader:
@@ -72,22 +58,15 @@ class DocumentReader:
     def close(self) -> None:
         """End the process."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with suppress(OSError):
-            process.stdin.close()
-        process.stdout.close()
-        process.wait()
+        if process is not None:
+            process.close()
 
     def read(self, path: Path) -> ParsedFile:
         """Return the blocks of a file; a file that cannot be read is a DocumentError, and the next one can be."""
         format = find_document_format(path)
         if format is None:
             raise UsageError(f"{path.name}: no document, expected a name that ends in {', '.join(FORMATS)}")
-        if find_spec(_PACKAGES[format.parser]) is None:
+        if format.package is not None and find_spec(format.package) is None:
             raise MissingExtra(f"reading {format.name} files", "documents")
         answer = self._ask({"path": str(path.absolute()), "suffix": path.suffix.lower()})
         blocks = tuple(FileBlock(*each) for each in answer["blocks"])
@@ -97,12 +76,10 @@ class DocumentReader:
             )
         if not blocks:
             raise DocumentError("holds no text")
-        return ParsedFile(blocks, format.place_kind, answer["pages"], answer["empty_pages"])
+        return ParsedFile(blocks, answer["place_kind"], answer["pages"], answer["empty_pages"])
 
     def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
         process = self._ready_process()
-        assert process.stdin is not None
-        assert process.stdout is not None
         is_late = threading.Event()
 
         def end_late() -> None:
@@ -112,16 +89,13 @@ class DocumentReader:
         timer = threading.Timer(self._limits.seconds, end_late)
         timer.start()
         try:
-            with suppress(OSError):  # it died: reading says so
-                process.stdin.write(json.dumps(question).encode() + b"\n")
-                process.stdin.flush()
-            line = process.stdout.readline(self._limits.answer_bytes)
+            process.send(question)
+            answer = process.receive(self._limits.answer_bytes)
         finally:
             timer.cancel()
-        if not line.endswith(b"\n"):
+        if isinstance(answer, int):
             self.close()
-            raise DocumentError(self._say_end(is_late.is_set(), len(line)))
-        answer: dict[str, Any] = json.loads(line)
+            raise DocumentError(self._say_end(is_late.is_set(), answer))
         if "problem" in answer:
             raise DocumentError(answer["problem"])
         return answer
@@ -134,24 +108,14 @@ class DocumentReader:
             return f"its text has more than {count(limits.answer_bytes, 'byte')}, the limit"
         return f"its parser crashed, or needs more than {count(limits.memory_bytes, 'byte')} of memory, the limit"
 
-    def _ready_process(self) -> subprocess.Popen[bytes]:
+    def _ready_process(self) -> ChildProcess:
         self._files += 1
-        if self._files > FILES_PER_PROCESS or (self._process is not None and self._process.poll() is not None):
+        if self._files > FILES_PER_PROCESS or (self._process is not None and not self._process.is_running):
             self.close()
         if self._process is None:
             self._files = 1
-            path = os.pathsep.join(each for each in sys.path if each)
-            self._process = subprocess.Popen(  # noqa: S603 - our own code
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,  # a traceback may hold a file's text
-                env={**os.environ, "PYTHONPATH": path, "RUST_BACKTRACE": "0"},
-            )
             order = ReaderOrder(self._limits.memory_bytes, self._limits.file_bytes, self._limits.text_characters)
-            assert self._process.stdin is not None
-            with suppress(OSError):
-                self._process.stdin.write(json.dumps(asdict(order)).encode() + b"\n")
+            self._process = ChildProcess(self._command, asdict(order))
         return self._process
 
 
@@ -160,7 +124,9 @@ def main() -> None:
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a parser prints is not an answer
     order = ReaderOrder(**json.loads(sys.stdin.buffer.readline()))
-    _bound_process(order)
+    bound_process(memory_bytes=order.memory_bytes, may_write_files=False)
+    with suppress(AttributeError, ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # its parent decides
     with suppress(BrokenPipeError):
         for line in sys.stdin.buffer:
             answer = _answer(json.loads(line), order)
@@ -179,7 +145,7 @@ def _answer(question: dict[str, Any], order: ReaderOrder) -> dict[str, Any]:
     except BaseException as error:  # a parser's panic is no Exception
         return {"problem": _say_problem(error)}
     blocks = [[block.kind, block.text, block.level, block.place] for block in parsed.blocks]
-    return {"blocks": blocks, "pages": parsed.pages, "empty_pages": parsed.empty_pages}
+    return {"blocks": blocks, "place_kind": parsed.place_kind, "pages": parsed.pages, "empty_pages": parsed.empty_pages}
 
 
 def _parse(path: Path, suffix: str, order: ReaderOrder) -> ParsedFile:
@@ -189,23 +155,45 @@ def _parse(path: Path, suffix: str, order: ReaderOrder) -> ParsedFile:
     raw = path.read_bytes()
     if not raw:
         raise DocumentError("is empty")
-    format = FORMATS[suffix]
-    if format.parser == "pdf":
-        from munjang.documents.parse_pdf import parse_pdf
-
-        parsed = parse_pdf(raw)
-    elif format.parser == "hwp":
-        from munjang.documents.parse_hwp import parse_hwp
-
-        parsed = parse_hwp(raw)
-    else:
-        from munjang.documents.parse_office import parse_office
-
-        parsed = parse_office(raw, format)
+    parsed = parse_bytes(raw, FORMATS[suffix])
     characters = sum(len(block.text) for block in parsed.blocks)
     if characters > order.text_characters:
         raise DocumentError(f"its text has {count(characters, 'character')}, the limit is {order.text_characters:,}")
     return parsed
+
+
+def parse_bytes(raw: bytes, format: DocumentFormat) -> ParsedFile:
+    """Return the blocks of a file's content, here and now; what a parser raises is not caught."""
+    match format.parser:
+        case "pdf":
+            from munjang.documents.parse_pdf import parse_pdf
+
+            return parse_pdf(raw)
+        case "hwp" | "xberg":
+            from munjang.documents.parse_office import parse_hwp, parse_with_xberg
+
+            return parse_hwp(raw) if format.parser == "hwp" else parse_with_xberg(raw, format)
+        case "html" | "epub" | "email":
+            from munjang.documents.parse_html import parse_email, parse_epub, parse_html
+
+            if format.parser == "email":
+                return parse_email(raw, _parse_attachment)
+            return parse_html(raw) if format.parser == "html" else parse_epub(raw)
+        case _:
+            from munjang.documents import parse_xml
+
+            parse = {"odt": parse_xml.parse_odt, "docx": parse_xml.parse_docx, "pptx": parse_xml.parse_pptx, "hwpx": parse_xml.parse_hwpx}
+            return parse[format.parser](raw)
+
+
+def _parse_attachment(name: str, raw: bytes) -> ParsedFile | None:
+    """Return the blocks of a file that came with a message; None if it is no document, a message itself, or cannot be read."""
+    format = find_document_format(Path(name))
+    if format is None or format.parser == "email" or (format.package is not None and find_spec(format.package) is None):
+        return None
+    with suppress(Exception):
+        return parse_bytes(raw, format)
+    return None
 
 
 def _say_problem(error: BaseException) -> str:
@@ -215,17 +203,3 @@ def _say_problem(error: BaseException) -> str:
         return "is encrypted\n  save it without a password"
     said = "".join(ch for ch in said if ch.isprintable())[:200]
     return f"cannot be read ({type(error).__name__}{': ' + said if said else ''})"
-
-
-def _bound_process(order: ReaderOrder) -> None:
-    """Bound this process, and let it die with its parent, each where the system knows how."""
-    with suppress(ImportError, ValueError, OSError, AttributeError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # it writes no file
-        resource.setrlimit(resource.RLIMIT_DATA, (order.memory_bytes, order.memory_bytes))
-    with suppress(AttributeError, OSError, TypeError):  # Linux; it ends even a process that runs no Python
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-    with suppress(AttributeError, ValueError):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # its parent decides

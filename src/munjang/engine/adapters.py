@@ -74,31 +74,33 @@ class AdapterReader:
         return value
 
 
-def add_low_rank(pen: GraphBuilder, x: str, y: str, low: LowRank, name: str, shift: Floats | None = None) -> str:
+def add_low_rank(builder: GraphBuilder, x: str, y: str, low: LowRank, name: str, shift: Floats | None = None) -> str:
     """Write y + ((x − shift) A) B of the task that is computed; x and y are rows."""
     a_KIR = _with_none(low.a_KIR)
-    inputs = [x, _choose(pen, f"{name}.low_a", a_KIR)]
+    inputs = [x, _choose(builder, f"{name}.low_a", a_KIR)]
     if shift is not None and shift.any():
-        inputs.append(_choose(pen, f"{name}.low_shift", (-(shift @ a_KIR.astype(np.float64))).astype(np.float32)))
-    return pen.add("Gemm", [pen.add("Gemm", inputs), _choose(pen, f"{name}.low_b", _with_none(low.b_KRO)), y])
+        inputs.append(_choose(builder, f"{name}.low_shift", (-(shift @ a_KIR.astype(np.float64))).astype(np.float32)))
+    return builder.add("Gemm", [builder.add("Gemm", inputs), _choose(builder, f"{name}.low_b", _with_none(low.b_KRO)), y])
 
 
-def add_low_rank_rows(pen: GraphBuilder, ids: str, y: str, low: LowRank, name: str) -> str:
+def add_low_rank_rows(builder: GraphBuilder, ids: str, y: str, low: LowRank, name: str) -> str:
     """Write y + A[ids] B of the task that is computed."""
     tasks, rows, rank = low.a_KIR.shape
-    task = pen.add("Max", [pen.add("Sub", [ADAPTER[0], pen.constant(1)]), pen.constant(0)])  # none reads the first, and B makes it nothing
-    places = pen.add("Add", [ids, pen.add("Mul", [task, pen.constant(rows)])])
-    narrow = pen.add("Gather", [pen.array(f"{name}.low_a", low.a_KIR.reshape(tasks * rows, rank)), places])
-    return pen.add("Gemm", [narrow, _choose(pen, f"{name}.low_b", _with_none(low.b_KRO)), y])
+    task = builder.add(
+        "Max", [builder.add("Sub", [ADAPTER[0], builder.constant(1)]), builder.constant(0)]
+    )  # none reads the first, and B makes it nothing
+    places = builder.add("Add", [ids, builder.add("Mul", [task, builder.constant(rows)])])
+    narrow = builder.add("Gather", [builder.array(f"{name}.low_a", low.a_KIR.reshape(tasks * rows, rank)), places])
+    return builder.add("Gemm", [narrow, _choose(builder, f"{name}.low_b", _with_none(low.b_KRO)), y])
 
 
-def add_task_row(pen: GraphBuilder, y: str, low: LowRank, name: str) -> str:
+def add_task_row(builder: GraphBuilder, y: str, low: LowRank, name: str) -> str:
     """Write y + A[0] B of the task that is computed: what it adds to a table whose first row all tokens read."""
-    return pen.add("Add", [y, _choose(pen, f"{name}.low", _with_none((low.a_KIR[:, :1] @ low.b_KRO)[:, 0]))])
+    return builder.add("Add", [y, _choose(builder, f"{name}.low", _with_none((low.a_KIR[:, :1] @ low.b_KRO)[:, 0]))])
 
 
-def _choose(pen: GraphBuilder, name: str, stack: Floats) -> str:
-    return pen.add("Gather", [pen.array(name, stack), ADAPTER[0]])
+def _choose(builder: GraphBuilder, name: str, stack: Floats) -> str:
+    return builder.add("Gather", [builder.array(name, stack), ADAPTER[0]])
 
 
 def _with_none(stack: Floats) -> Floats:

@@ -15,8 +15,7 @@ import numpy as np
 
 from munjang.engine.adapters import LowRank, name_originals
 from munjang.engine.attention_shape import AttentionShape, read_attention_shapes
-from munjang.engine.deberta import Convolution, RelativePositions, compute_tables, read_convolution, read_relative_positions
-from munjang.engine.disentangled import RelativeTables
+from munjang.engine.deberta import Convolution, RelativePositions, RelativeTables, compute_tables, read_convolution, read_relative_positions
 from munjang.engine.families import FAMILIES, OTHER_NAMES, FamilyNames, find_family
 from munjang.engine.modules import Activation, TransformerModule, list_tasks
 from munjang.engine.tensor_reader import Linear, Norm, TensorReader

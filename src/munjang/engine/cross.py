@@ -19,8 +19,8 @@ from munjang.engine.folder import SETTINGS_FILE, ModelFolder, fingerprint
 from munjang.engine.head_graph import write_pooling
 from munjang.engine.jsonfile import read_object
 from munjang.engine.layout import Feed, TokenLayout
+from munjang.engine.linear import write_activation
 from munjang.engine.modules import HIDDEN_ACTIVATIONS, TORCH_ACTIVATIONS, Activation, TransformerModule
-from munjang.engine.norm_graph import write_activation
 from munjang.engine.onnxgraph import GraphBuilder
 from munjang.engine.placed_graph import list_inputs, make_feed, make_layout, make_writer, read_types
 from munjang.engine.session import CachedGraph, Session, check_run, finish_graph, load_graph, make_cache_key, store_graph
@@ -235,11 +235,11 @@ def _write_graph(folder: ModelFolder, head: CrossHead, placement: Placement) -> 
     weights = find_weights(base.folder)
     backbone = read_backbone(base, weights)
     has_types = backbone.types_E is not None and backbone.types_E.shape[0] > 1
-    pen = GraphBuilder()
-    layout, first_only = make_layout(pen, placement, first_position=backbone.first_position), head.pooling == "cls"
-    types = read_types(pen, placement) if has_types else None
-    out = write_encoder(pen, backbone, layout, make_writer(pen, placement.compute), first_only=first_only, types=types)
-    _write_head(pen, out.hidden, layout, head, weights, backbone, folder)
+    builder = GraphBuilder()
+    layout, first_only = make_layout(builder, placement, first_position=backbone.first_position), head.pooling == "cls"
+    types = read_types(builder, placement) if has_types else None
+    out = write_encoder(builder, backbone, layout, make_writer(builder, placement.compute), first_only=first_only, types=types)
+    _write_head(builder, out.hidden, layout, head, weights, backbone, folder)
     inputs = list_inputs(placement, types=has_types)
     facts = {
         "first_position": backbone.first_position,
@@ -247,41 +247,41 @@ def _write_graph(folder: ModelFolder, head: CrossHead, placement: Placement) -> 
         "vocabulary_size": int(backbone.words_VE.shape[0]),
         "has_types": int(has_types),
     }
-    return replace(finish_graph(pen, inputs, [("logits", ["B", len(head.labels)])]), facts=facts, release=weights.release)
+    return replace(finish_graph(builder, inputs, [("logits", ["B", len(head.labels)])]), facts=facts, release=weights.release)
 
 
 def _write_head(
-    pen: GraphBuilder, x: str, layout: TokenLayout, head: CrossHead, weights: Weights, backbone: Backbone, folder: ModelFolder
+    builder: GraphBuilder, x: str, layout: TokenLayout, head: CrossHead, weights: Weights, backbone: Backbone, folder: ModelFolder
 ) -> None:
     width, names = backbone.dimension, head.names
     if head.pooling in ("mean", "lasttoken"):
-        x = write_pooling(pen, x, layout, "mean" if head.pooling == "mean" else "lasttoken")
+        x = write_pooling(builder, x, layout, "mean" if head.pooling == "mean" else "lasttoken")
     if names.dense:
-        dense = _add_arrays(pen, weights, names.dense, "head.dense", (width, width), folder, bias=head.dense_bias)
-        x = write_activation(pen, pen.add("Gemm", [x, *dense]), names.activation)
+        dense = _add_arrays(builder, weights, names.dense, "head.dense", (width, width), folder, bias=head.dense_bias)
+        x = write_activation(builder, builder.add("Gemm", [x, *dense]), names.activation)
     if names.norm:
-        x = _write_head_norm(pen, x, weights, names.norm, backbone, folder)
+        x = _write_head_norm(builder, x, weights, names.norm, backbone, folder)
     if head.pooling == "late":  # the mean of the logits is the logits of the mean
-        x = write_pooling(pen, x, layout, "mean")
-    scored = _add_arrays(pen, weights, names.out, "head.out", (len(head.labels), width), folder, bias=names.out_bias)
-    pen.name_output(pen.add("Gemm", [x, *scored]), "logits")
+        x = write_pooling(builder, x, layout, "mean")
+    scored = _add_arrays(builder, weights, names.out, "head.out", (len(head.labels), width), folder, bias=names.out_bias)
+    builder.name_output(builder.add("Gemm", [x, *scored]), "logits")
 
 
-def _write_head_norm(pen: GraphBuilder, x: str, weights: Weights, name: str, backbone: Backbone, folder: ModelFolder) -> str:
+def _write_head_norm(builder: GraphBuilder, x: str, weights: Weights, name: str, backbone: Backbone, folder: ModelFolder) -> str:
     final = backbone.final_norm
     assert final is not None  # a head with a norm stands on a pre-norm encoder
-    arrays = _add_arrays(pen, weights, name, "head.norm", (backbone.dimension,), folder, bias=f"{name}.bias" in weights)
+    arrays = _add_arrays(builder, weights, name, "head.norm", (backbone.dimension,), folder, bias=f"{name}.bias" in weights)
     if len(arrays) < 2:
-        arrays.append(pen.array("head.norm.bias", np.zeros(backbone.dimension, np.float32)))
-    return pen.add("LayerNormalization", [x, *arrays], axis=-1, epsilon=final.epsilon)
+        arrays.append(builder.array("head.norm.bias", np.zeros(backbone.dimension, np.float32)))
+    return builder.add("LayerNormalization", [x, *arrays], axis=-1, epsilon=final.epsilon)
 
 
 def _add_arrays(
-    pen: GraphBuilder, weights: Weights, name: str, new_name: str, shape: tuple[int, ...], folder: ModelFolder, *, bias: bool
+    builder: GraphBuilder, weights: Weights, name: str, new_name: str, shape: tuple[int, ...], folder: ModelFolder, *, bias: bool
 ) -> list[str]:
     """Keep a weight, transposed, and its bias under a new name; refuse other shapes."""
     parts = {"weight": shape, "bias": shape[:1]} if bias else {"weight": shape}
     found = [weights.shape(f"{name}.{part}") if f"{name}.{part}" in weights else None for part in parts]
     if found != list(parts.values()):
         raise FolderError(f"{folder.path}: the head's {name!r} has shapes {found}, expected {list(parts.values())}")
-    return [pen.array(f"{new_name}.{part}", weights[f"{name}.{part}"].T) for part in parts]
+    return [builder.array(f"{new_name}.{part}", weights[f"{name}.{part}"].T) for part in parts]

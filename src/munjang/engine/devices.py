@@ -11,15 +11,35 @@ arithmetic (`compute`) and not the device, and a library made on a CPU is search
 from __future__ import annotations
 
 import platform
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
-from munjang.engine.processor import BFLOAT16_FLAGS, multiplies_bfloat16
 from munjang.errors import DeviceError, UsageError
 from munjang.limits import LIMITS
 from munjang.types import Compute, Device, EngineName
+
+CPUINFO = Path("/proc/cpuinfo")
+BFLOAT16_FLAGS = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
+"""Instruction sets that multiply in bfloat16: of Intel and AMD, of Intel alone, of ARM."""
+
+
+def read_flags(cpuinfo: Path = CPUINFO) -> frozenset[str]:
+    """Return the processor's flags; none where the system does not list them."""
+    try:
+        line = re.search(r"^(?:flags|Features)\s*:\s*(.*)$", cpuinfo.read_text(encoding="utf-8", errors="replace"), re.MULTILINE)
+    except OSError:
+        return frozenset()
+    return frozenset(line[1].split()) if line else frozenset()
+
+
+def multiplies_bfloat16(flags: frozenset[str] | None = None) -> bool:
+    """Say whether products in bfloat16 are faster than in float32 here; `flags` are the processor's own unless given."""
+    return bool((read_flags() if flags is None else flags) & BFLOAT16_FLAGS)
+
 
 Layout: TypeAlias = Literal["packed", "padded"]
 """How a batch's tokens are handed over; see `layout`. Providers that compile a whole graph need "padded": standard operators alone."""

@@ -13,12 +13,10 @@ import numpy as np
 from munjang.engine.adapters import add_low_rank_rows, add_task_row
 from munjang.engine.backbone import Backbone, EncoderLayer, PostNorms, find_type_row
 from munjang.engine.blocked_attention import ScoreBias
-from munjang.engine.deberta import Convolution
-from munjang.engine.disentangled import DisentangledBias
+from munjang.engine.deberta import Convolution, DisentangledBias
 from munjang.engine.layer_graph import GraphContext, LayerWriter, to_float64
 from munjang.engine.layout import TokenLayout
-from munjang.engine.linear import LinearWriter
-from munjang.engine.norm_graph import write_activation, write_norm
+from munjang.engine.linear import LinearWriter, write_activation, write_norm
 from munjang.engine.onnxgraph import FLOAT, GraphBuilder
 from munjang.engine.rotary import RotaryWriter
 from munjang.errors import UsageError
@@ -38,7 +36,7 @@ class EncoderOutput:
 
 
 def write_encoder(
-    pen: GraphBuilder,
+    builder: GraphBuilder,
     backbone: Backbone,
     layout: TokenLayout,
     writer: LinearWriter,
@@ -52,23 +50,23 @@ def write_encoder(
         raise UsageError(f"a {backbone.family} encoder needs operators that only onnxruntime has; there is no portable graph of it yet")
     if backbone.relative_bias is not None:
         layout.set_relative_bias(_expand_mpnet_table(backbone.relative_bias, backbone.max_tokens))
-    context = GraphContext(pen, layout, writer, RotaryWriter(pen, layout.positions), backbone.activation)
+    context = GraphContext(builder, layout, writer, RotaryWriter(builder, layout.positions), backbone.activation)
     if isinstance(backbone.layers[0].norms, PostNorms):
         return _write_post_norm(context, backbone, types, first_only=first_only, keep_layers=keep_layers)
     return _write_pre_norm(context, backbone, types, first_only=first_only, keep_layers=keep_layers)
 
 
 def _write_post_norm(context: GraphContext, backbone: Backbone, types: str | None, *, first_only: bool, keep_layers: bool) -> EncoderOutput:
-    pen = context.pen
+    builder = context.builder
     shift = to_float64(backbone.layers[0].attention_out.b)
     x = _embed(context, backbone, shift, types)
-    kept = [_remove_shift(pen, x, shift)] if keep_layers else []
+    kept = [_remove_shift(builder, x, shift)] if keep_layers else []
     for number, layer in enumerate(backbone.layers):
         assert isinstance(layer.norms, PostNorms)
         last = number + 1 == len(backbone.layers)
         following = np.zeros(1) if last else to_float64(backbone.layers[number + 1].attention_out.b)
         convolution = backbone.convolution if number == 0 else None
-        embedded = _remove_shift(pen, x, shift) if convolution else ""
+        embedded = _remove_shift(builder, x, shift) if convolution else ""
         step = LayerWriter(context, layer, f"layer{_find_first_use(backbone, number)}", bias=_relate(context, backbone, layer, number))
         x = step.write_post_norm(
             x,
@@ -80,10 +78,10 @@ def _write_post_norm(context: GraphContext, backbone: Backbone, types: str | Non
         )
         if convolution:
             x = _convolve(context, convolution, embedded, x, following)
-            x = pen.add("Gather", [x, context.layout.first_rows()]) if first_only and last else x
+            x = builder.add("Gather", [x, context.layout.first_rows()]) if first_only and last else x
         shift = following
         if keep_layers:
-            kept.append(_remove_shift(pen, x, shift))
+            kept.append(_remove_shift(builder, x, shift))
     return EncoderOutput(x, tuple(kept))
 
 
@@ -91,30 +89,30 @@ def _relate(context: GraphContext, backbone: Backbone, layer: EncoderLayer, numb
     """Return the writer of the layer's relative terms, if it has any."""
     if layer.relative is None or backbone.buckets is None:
         return None
-    buckets = context.pen.array("buckets", backbone.buckets)
+    buckets = context.builder.array("buckets", backbone.buckets)
     middle = len(backbone.buckets) // 2
-    return DisentangledBias(context.pen, layer.relative, heads=backbone.heads, buckets=buckets, middle=middle, name=f"layer{number}")
+    return DisentangledBias(context.builder, layer.relative, heads=backbone.heads, buckets=buckets, middle=middle, name=f"layer{number}")
 
 
 def _convolve(context: GraphContext, convolution: Convolution, embedded: str, x: str, shift: Floats) -> str:
     """Convolve the embeddings of each text, add the layer's output and norm the sum; return it + shift."""
-    pen, layout = context.pen, context.layout
-    mask_BS1 = pen.add("Unsqueeze", [pen.add("Cast", [layout.mask], to=FLOAT), pen.constant([-1])])
-    grid_BSD = pen.add("Mul", [pen.add("Gather", [embedded, layout.slots]), mask_BS1])
+    builder, layout = context.builder, context.layout
+    mask_BS1 = builder.add("Unsqueeze", [builder.add("Cast", [layout.mask], to=FLOAT), builder.constant([-1])])
+    grid_BSD = builder.add("Mul", [builder.add("Gather", [embedded, layout.slots]), mask_BS1])
     inputs = [
-        pen.add("Transpose", [grid_BSD], perm=[0, 2, 1]),
-        pen.array("conv.weight", convolution.w_DGK),
-        pen.array("conv.bias", convolution.b),
+        builder.add("Transpose", [grid_BSD], perm=[0, 2, 1]),
+        builder.array("conv.weight", convolution.w_DGK),
+        builder.array("conv.bias", convolution.b),
     ]
     padding = convolution.w_DGK.shape[2] // 2
-    convolved = pen.add("Conv", inputs, pads=[padding, padding], group=convolution.groups)
-    flat = pen.add("Reshape", [pen.add("Transpose", [convolved], perm=[0, 2, 1]), pen.constant([-1, len(convolution.b)])])
-    rows = write_activation(pen, pen.add("Gather", [flat, layout.rows]), convolution.activation)
-    return write_norm(pen, pen.add("Add", [x, rows]), convolution.norm, "conv.norm", shift)
+    convolved = builder.add("Conv", inputs, pads=[padding, padding], group=convolution.groups)
+    flat = builder.add("Reshape", [builder.add("Transpose", [convolved], perm=[0, 2, 1]), builder.constant([-1, len(convolution.b)])])
+    rows = write_activation(builder, builder.add("Gather", [flat, layout.rows]), convolution.activation)
+    return write_norm(builder, builder.add("Add", [x, rows]), convolution.norm, "conv.norm", shift)
 
 
 def _write_pre_norm(context: GraphContext, backbone: Backbone, types: str | None, *, first_only: bool, keep_layers: bool) -> EncoderOutput:
-    pen = context.pen
+    builder = context.builder
     x = _embed(context, backbone, np.zeros(1), types)
     kept = [x]
     for number, layer in enumerate(backbone.layers):
@@ -123,32 +121,32 @@ def _write_pre_norm(context: GraphContext, backbone: Backbone, types: str | None
         x = LayerWriter(context, layer, f"layer{number}").write_pre_norm(x, layer.norms, first_only=first_only and last)
         kept.append(x)
     if backbone.final_norm is not None:
-        x = kept[-1] = write_norm(pen, x, backbone.final_norm, "final_norm")
+        x = kept[-1] = write_norm(builder, x, backbone.final_norm, "final_norm")
     return EncoderOutput(x, tuple(kept) if keep_layers else ())
 
 
 def _embed(context: GraphContext, backbone: Backbone, shift: Floats, types: str | None) -> str:
     """Sum token, position and segment embeddings, normalise, and project where the family does."""
-    pen, writer, layout = context.pen, context.writer, context.layout
-    x = pen.add("Gather", [pen.array("words", backbone.words_VE), layout.ids])
+    builder, writer, layout = context.builder, context.writer, context.layout
+    x = builder.add("Gather", [builder.array("words", backbone.words_VE), layout.ids])
     if backbone.low_words is not None:
-        x = add_low_rank_rows(pen, layout.ids, x, backbone.low_words, "words")
+        x = add_low_rank_rows(builder, layout.ids, x, backbone.low_words, "words")
     if backbone.low_types is not None and not types:
-        x = add_task_row(pen, x, backbone.low_types, "types")
+        x = add_task_row(builder, x, backbone.low_types, "types")
     if backbone.word_scale != 1:
-        x = pen.add("Mul", [x, pen.constant(backbone.word_scale, np.float32)])
+        x = builder.add("Mul", [x, builder.constant(backbone.word_scale, np.float32)])
     if backbone.positions_PE is not None:
         positions = backbone.positions_PE if types else backbone.positions_PE + find_type_row(backbone)
-        x = pen.add("Add", [x, pen.add("Gather", [pen.array("positions_and_type", positions), layout.positions])])
+        x = builder.add("Add", [x, builder.add("Gather", [builder.array("positions_and_type", positions), layout.positions])])
     elif backbone.types_E is not None and not types:
-        x = pen.add("Add", [x, pen.array("type", find_type_row(backbone))])
+        x = builder.add("Add", [x, builder.array("type", find_type_row(backbone))])
     if types and backbone.types_E is not None:
-        x = pen.add("Add", [x, pen.add("Gather", [pen.array("segments", backbone.types_E), types])])
+        x = builder.add("Add", [x, builder.add("Gather", [builder.array("segments", backbone.types_E), types])])
     projection = backbone.projection
     if projection is not None and backbone.norms_projection:
         x, projection = writer.apply(writer.prepare(x), projection.w, "projection", bias=projection.bias), None
     if backbone.embedding_norm is not None:
-        x = write_norm(pen, x, backbone.embedding_norm, "embedding_norm", np.zeros(1) if projection else shift)
+        x = write_norm(builder, x, backbone.embedding_norm, "embedding_norm", np.zeros(1) if projection else shift)
     if projection is None:
         return x
     return writer.apply(writer.prepare(x), projection.w, "projection", bias=to_float64(projection.b) + shift)
@@ -165,8 +163,8 @@ def _is_portable(backbone: Backbone) -> bool:
     return plain and isinstance(layer.norms, PostNorms) and backbone.convolution is None
 
 
-def _remove_shift(pen: GraphBuilder, x: str, shift: Floats) -> str:
-    return pen.add("Sub", [x, pen.constant(np.broadcast_to(shift, shift.shape), np.float32)])
+def _remove_shift(builder: GraphBuilder, x: str, shift: Floats) -> str:
+    return builder.add("Sub", [x, builder.constant(np.broadcast_to(shift, shift.shape), np.float32)])
 
 
 def _expand_mpnet_table(bias_BN: Floats, longest: int) -> Floats:

@@ -122,99 +122,99 @@ class PackedLayout:
     portable = False
     rows, mask = "rows", "mask"
 
-    def __init__(self, pen: GraphBuilder) -> None:
-        self.pen = pen
+    def __init__(self, builder: GraphBuilder) -> None:
+        self.builder = builder
         self.ids, self.positions, self.slots, self.pool_mask = "ids", "positions", "slots", "pool_mask"
-        self._grid = pen.add("Shape", ["slots"])
-        self._longest = pen.add("Gather", [self._grid, pen.constant(1)])
+        self._grid = builder.add("Shape", ["slots"])
+        self._longest = builder.add("Gather", [self._grid, builder.constant(1)])
         self._bias = ""
-        self._blocked = BlockedAttention(pen, slots="slots", mask="mask", rows="rows")
+        self._blocked = BlockedAttention(builder, slots="slots", mask="mask", rows="rows")
         self._tests: dict[int, str] = {}
 
     def first_rows(self) -> str:
         """Take the first column of the grid."""
-        return self.pen.add("Gather", [self.slots, self.pen.constant(0)], axis=1)
+        return self.builder.add("Gather", [self.slots, self.builder.constant(0)], axis=1)
 
     def set_relative_bias(self, table_RN: Floats) -> None:
         """Build the (1, N, S, S) bias once for all layers."""
-        self._bias = _add_relative_bias(self.pen, self._longest, table_RN)
+        self._bias = _add_relative_bias(self.builder, self._longest, table_RN)
 
     def attend(self, q: str, k: str, v: str, *, shape: AttentionShape, first_only: bool, bias: ScoreBias | None = None) -> str:
         """Write the ways of attending, chosen at run time by `padded` and by the longest text."""
         if first_only or (shape.sees_all and bias is None):
-            return self._attend_all(self.pen, q, k, v, shape, first_only=first_only, bias=bias)
+            return self._attend_all(self.builder, q, k, v, shape, first_only=first_only, bias=bias)
         if bias is not None or not shape.before or not shape.after:
             return self._blocked.write(q, k, v, shape, bias)
-        near, far = self.pen.branch(), self.pen.branch()  # in a text no longer than the span, every token sees all
+        near, far = self.builder.branch(), self.builder.branch()  # in a text no longer than the span, every token sees all
         whole = self._attend_all(near, q, k, v, shape, first_only=False, bias=None)
-        blocks = self._blocked.write(q, k, v, shape, None, pen=far)
+        blocks = self._blocked.write(q, k, v, shape, None, builder=far)
         branches = {"then_branch": far.subgraph("far", blocks), "else_branch": near.subgraph("near", whole)}
-        return self.pen.add("If", [self._is_longer(min(shape.before, shape.after) + 1)], **branches)
+        return self.builder.add("If", [self._is_longer(min(shape.before, shape.after) + 1)], **branches)
 
     def _attend_all(
-        self, pen: GraphBuilder, q: str, k: str, v: str, shape: AttentionShape, *, first_only: bool, bias: ScoreBias | None
+        self, builder: GraphBuilder, q: str, k: str, v: str, shape: AttentionShape, *, first_only: bool, bias: ScoreBias | None
     ) -> str:
         scores = self._bias
         if scores and first_only:
-            scores = pen.add("Slice", [scores, pen.constant([0]), pen.constant([1]), pen.constant([2])])
+            scores = builder.add("Slice", [scores, builder.constant([0]), builder.constant([1]), builder.constant([2])])
         if first_only and not shape.sees_all:
-            scores = write_first_span(pen, self._longest, shape)
-        equal, unequal = pen.branch(), pen.branch()
+            scores = write_first_span(builder, self._longest, shape)
+        equal, unequal = builder.branch(), builder.branch()
         same = self._attend_equal(equal, q, k, v, shape, scores, first_only, bias)
         mixed = self._attend_unequal(unequal, q, k, v, shape, scores, first_only, bias)
         branches = {"then_branch": unequal.subgraph("unequal", mixed), "else_branch": equal.subgraph("equal", same)}
-        return pen.add("If", ["padded"], **branches)
+        return builder.add("If", ["padded"], **branches)
 
     def _attend_equal(
-        self, pen: GraphBuilder, q: str, k: str, v: str, shape: AttentionShape, scores: str, first_only: bool, bias: ScoreBias | None
+        self, builder: GraphBuilder, q: str, k: str, v: str, shape: AttentionShape, scores: str, first_only: bool, bias: ScoreBias | None
     ) -> str:
         width = shape.width
-        grid = pen.add("Concat", [self._grid, pen.constant([width])], axis=0)
-        query_grid = pen.constant([-1, 1, width]) if first_only else grid
-        query, key, value = (pen.add("Reshape", [x, to]) for x, to in ((q, query_grid), (k, grid), (v, grid)))
-        scores = self._add_bias(pen, query, key, scores, bias)
-        out = _attend(pen, [query, key, value, "", "", scores], shape)
-        return pen.add("Reshape", [out, pen.constant([-1, width])])
+        grid = builder.add("Concat", [self._grid, builder.constant([width])], axis=0)
+        query_grid = builder.constant([-1, 1, width]) if first_only else grid
+        query, key, value = (builder.add("Reshape", [x, to]) for x, to in ((q, query_grid), (k, grid), (v, grid)))
+        scores = self._add_bias(builder, query, key, scores, bias)
+        out = _attend(builder, [query, key, value, "", "", scores], shape)
+        return builder.add("Reshape", [out, builder.constant([-1, width])])
 
     def _attend_unequal(
-        self, pen: GraphBuilder, q: str, k: str, v: str, shape: AttentionShape, scores: str, first_only: bool, bias: ScoreBias | None
+        self, builder: GraphBuilder, q: str, k: str, v: str, shape: AttentionShape, scores: str, first_only: bool, bias: ScoreBias | None
     ) -> str:
         if first_only or scores:
-            return self._attend_grid(pen, q, k, v, shape, scores, first_only, bias)
-        short, long = pen.branch(), pen.branch()
+            return self._attend_grid(builder, q, k, v, shape, scores, first_only, bias)
+        short, long = builder.branch(), builder.branch()
         whole = self._attend_grid(short, q, k, v, shape, scores, first_only, bias)
-        blocks = self._blocked.write(q, k, v, shape, None, pen=long)
+        blocks = self._blocked.write(q, k, v, shape, None, builder=long)
         branches = {"then_branch": long.subgraph("long", blocks), "else_branch": short.subgraph("short", whole)}
-        return pen.add("If", [self._is_longer(LONG_TEXT)], **branches)
+        return builder.add("If", [self._is_longer(LONG_TEXT)], **branches)
 
     def _attend_grid(
-        self, pen: GraphBuilder, q: str, k: str, v: str, shape: AttentionShape, scores: str, first_only: bool, bias: ScoreBias | None
+        self, builder: GraphBuilder, q: str, k: str, v: str, shape: AttentionShape, scores: str, first_only: bool, bias: ScoreBias | None
     ) -> str:
         width = shape.width
-        query = pen.add("Reshape", [q, pen.constant([-1, 1, width])]) if first_only else pen.add("Gather", [q, self.slots])
-        key, value = pen.add("Gather", [k, self.slots]), pen.add("Gather", [v, self.slots])
-        scores = self._add_bias(pen, query, key, scores, bias)
-        out = _attend(pen, [query, key, value, "", "mask", scores], shape)
-        flat = pen.add("Reshape", [out, pen.constant([-1, width])])
-        return flat if first_only else pen.add("Gather", [flat, "rows"])
+        query = builder.add("Reshape", [q, builder.constant([-1, 1, width])]) if first_only else builder.add("Gather", [q, self.slots])
+        key, value = builder.add("Gather", [k, self.slots]), builder.add("Gather", [v, self.slots])
+        scores = self._add_bias(builder, query, key, scores, bias)
+        out = _attend(builder, [query, key, value, "", "mask", scores], shape)
+        flat = builder.add("Reshape", [out, builder.constant([-1, width])])
+        return flat if first_only else builder.add("Gather", [flat, "rows"])
 
-    def _add_bias(self, pen: GraphBuilder, query: str, key: str, scores: str, bias: ScoreBias | None) -> str:
+    def _add_bias(self, builder: GraphBuilder, query: str, key: str, scores: str, bias: ScoreBias | None) -> str:
         """Add the bias of the first tokens' scores."""
         if bias is None:
             return scores
-        places = pen.add("Range", [pen.constant(0), self._longest, pen.constant(1)])
-        added = bias.write(pen, query, key, pen.constant([0]), places)
-        return pen.add("Add", [scores, added]) if scores else added
+        places = builder.add("Range", [builder.constant(0), self._longest, builder.constant(1)])
+        added = bias.write(builder, query, key, builder.constant([0]), places)
+        return builder.add("Add", [scores, added]) if scores else added
 
     def _is_longer(self, tokens: int) -> str:
         """Write whether the longest text has more tokens than this."""
         if tokens not in self._tests:
-            self._tests[tokens] = self.pen.add("Greater", [self._longest, self.pen.constant(tokens)])
+            self._tests[tokens] = self.builder.add("Greater", [self._longest, self.builder.constant(tokens)])
         return self._tests[tokens]
 
 
-def _attend(pen: GraphBuilder, inputs: list[str], shape: AttentionShape) -> str:
-    return pen.add("MultiHeadAttention", _trim(*inputs), domain=MICROSOFT, num_heads=shape.heads, scale=shape.scale)
+def _attend(builder: GraphBuilder, inputs: list[str], shape: AttentionShape) -> str:
+    return builder.add("MultiHeadAttention", _trim(*inputs), domain=MICROSOFT, num_heads=shape.heads, scale=shape.scale)
 
 
 LONG_TEXT = 1_024
@@ -227,56 +227,60 @@ class PaddedLayout:
     portable = True
     rows, mask = "", ""
 
-    def __init__(self, pen: GraphBuilder, *, first_position: int) -> None:
-        self.pen = pen
-        self._grid = pen.add("Shape", ["input_ids"])
-        self._longest = pen.add("Gather", [self._grid, pen.constant(1)])
-        self.ids = pen.add("Reshape", ["input_ids", pen.constant([-1])])
-        total = pen.add("ReduceProd", [self._grid], keepdims=0)
-        counted = pen.add("Range", [pen.constant(0), total, pen.constant(1)])
-        self.slots = pen.add("Reshape", [counted, self._grid])
-        self.positions = pen.add("Add", [pen.add("Mod", [counted, self._longest]), pen.constant(first_position)])
-        self.pool_mask = pen.add("Cast", ["attention_mask"], to=FLOAT)
-        hidden = pen.add("Mul", [pen.add("Sub", [pen.constant(1, np.float32), self.pool_mask]), pen.constant(-1e9, np.float32)])
-        self._score_bias = pen.add("Unsqueeze", [hidden, pen.constant([1, 2])])
+    def __init__(self, builder: GraphBuilder, *, first_position: int) -> None:
+        self.builder = builder
+        self._grid = builder.add("Shape", ["input_ids"])
+        self._longest = builder.add("Gather", [self._grid, builder.constant(1)])
+        self.ids = builder.add("Reshape", ["input_ids", builder.constant([-1])])
+        total = builder.add("ReduceProd", [self._grid], keepdims=0)
+        counted = builder.add("Range", [builder.constant(0), total, builder.constant(1)])
+        self.slots = builder.add("Reshape", [counted, self._grid])
+        self.positions = builder.add("Add", [builder.add("Mod", [counted, self._longest]), builder.constant(first_position)])
+        self.pool_mask = builder.add("Cast", ["attention_mask"], to=FLOAT)
+        hidden = builder.add(
+            "Mul", [builder.add("Sub", [builder.constant(1, np.float32), self.pool_mask]), builder.constant(-1e9, np.float32)]
+        )
+        self._score_bias = builder.add("Unsqueeze", [hidden, builder.constant([1, 2])])
         self._first_bias = self._score_bias
 
     def first_rows(self) -> str:
         """Take the first column of the grid."""
-        return self.pen.add("Gather", [self.slots, self.pen.constant(0)], axis=1)
+        return self.builder.add("Gather", [self.slots, self.builder.constant(0)], axis=1)
 
     def set_relative_bias(self, table_RN: Floats) -> None:
         """Add the relative bias to the padding's."""
-        bias = _add_relative_bias(self.pen, self._longest, table_RN)
-        first = self.pen.add("Slice", [bias, self.pen.constant([0]), self.pen.constant([1]), self.pen.constant([2])])
-        self._first_bias = self.pen.add("Add", [self._score_bias, first])
-        self._score_bias = self.pen.add("Add", [self._score_bias, bias])
+        bias = _add_relative_bias(self.builder, self._longest, table_RN)
+        first = self.builder.add("Slice", [bias, self.builder.constant([0]), self.builder.constant([1]), self.builder.constant([2])])
+        self._first_bias = self.builder.add("Add", [self._score_bias, first])
+        self._score_bias = self.builder.add("Add", [self._score_bias, bias])
 
     def attend(self, q: str, k: str, v: str, *, shape: AttentionShape, first_only: bool, bias: ScoreBias | None = None) -> str:
         """Write softmax(q kᵀ / √d + bias) v."""
         assert shape.sees_all  # write_encoder refuses other families
         assert bias is None
-        pen, heads, size, width = self.pen, shape.heads, shape.size, shape.width
-        query = pen.add("Mul", [self._by_head(q, heads, size, rows=1 if first_only else None), pen.constant(shape.scale, np.float32)])
+        builder, heads, size, width = self.builder, shape.heads, shape.size, shape.width
+        query = builder.add(
+            "Mul", [self._by_head(q, heads, size, rows=1 if first_only else None), builder.constant(shape.scale, np.float32)]
+        )
         key = self._by_head(k, heads, size, rows=None, transposed=True)
-        scores = pen.add("Add", [pen.add("MatMul", [query, key]), self._first_bias if first_only else self._score_bias])
-        out = pen.add("MatMul", [pen.add("Softmax", [scores], axis=-1), self._by_head(v, heads, size, rows=None)])
-        return pen.add("Reshape", [pen.add("Transpose", [out], perm=[0, 2, 1, 3]), pen.constant([-1, width])])
+        scores = builder.add("Add", [builder.add("MatMul", [query, key]), self._first_bias if first_only else self._score_bias])
+        out = builder.add("MatMul", [builder.add("Softmax", [scores], axis=-1), self._by_head(v, heads, size, rows=None)])
+        return builder.add("Reshape", [builder.add("Transpose", [out], perm=[0, 2, 1, 3]), builder.constant([-1, width])])
 
     def _by_head(self, x: str, heads: int, size: int, *, rows: int | None, transposed: bool = False) -> str:
-        pen = self.pen
-        tokens = pen.constant([1]) if rows == 1 else pen.add("Unsqueeze", [self._longest, pen.constant([0])])
-        shape = pen.add("Concat", [pen.constant([-1]), tokens, pen.constant([heads, size])], axis=0)
-        return pen.add("Transpose", [pen.add("Reshape", [x, shape])], perm=[0, 2, 3, 1] if transposed else [0, 2, 1, 3])
+        builder = self.builder
+        tokens = builder.constant([1]) if rows == 1 else builder.add("Unsqueeze", [self._longest, builder.constant([0])])
+        shape = builder.add("Concat", [builder.constant([-1]), tokens, builder.constant([heads, size])], axis=0)
+        return builder.add("Transpose", [builder.add("Reshape", [x, shape])], perm=[0, 2, 3, 1] if transposed else [0, 2, 1, 3])
 
 
-def _add_relative_bias(pen: GraphBuilder, longest: str, table_RN: Floats) -> str:
+def _add_relative_bias(builder: GraphBuilder, longest: str, table_RN: Floats) -> str:
     """Write the (1, N, S, S) bias of a relative position table."""
-    places = pen.add("Range", [pen.constant(0), longest, pen.constant(1)])
-    keys, queries = pen.add("Unsqueeze", [places, pen.constant([0])]), pen.add("Unsqueeze", [places, pen.constant([1])])
-    distance = pen.add("Add", [pen.add("Sub", [keys, queries]), pen.constant(table_RN.shape[0] // 2)])
-    bias_SSN = pen.add("Gather", [pen.array("relative_bias", table_RN), distance])
-    return pen.add("Unsqueeze", [pen.add("Transpose", [bias_SSN], perm=[2, 0, 1]), pen.constant([0])])
+    places = builder.add("Range", [builder.constant(0), longest, builder.constant(1)])
+    keys, queries = builder.add("Unsqueeze", [places, builder.constant([0])]), builder.add("Unsqueeze", [places, builder.constant([1])])
+    distance = builder.add("Add", [builder.add("Sub", [keys, queries]), builder.constant(table_RN.shape[0] // 2)])
+    bias_SSN = builder.add("Gather", [builder.array("relative_bias", table_RN), distance])
+    return builder.add("Unsqueeze", [builder.add("Transpose", [bias_SSN], perm=[2, 0, 1]), builder.constant([0])])
 
 
 def _trim(*inputs: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""A small pen for writing ONNX graphs: nodes get fresh names, arrays become initialisers once.
+"""A small builder for writing ONNX graphs: nodes get fresh names, arrays become initialisers once.
 
 What it leaves to others: what the nodes mean.
 """
@@ -70,7 +70,7 @@ class GraphBuilder:
         return f"{stem}_{self._count}"
 
     def branch(self) -> GraphBuilder:
-        """Return a pen for a sub-graph of an If node; it shares names and constants with this one."""
+        """Return a builder for a sub-graph of an If node; it shares names and constants with this one."""
         return _Branch(self)
 
     def subgraph(self, name: str, output: str) -> onnx.GraphProto:
@@ -106,7 +106,7 @@ class GraphBuilder:
 
 
 class _Branch(GraphBuilder):
-    """A pen inside an If: nodes of its own, everything else the outer pen's."""
+    """A builder inside an If: nodes of its own, everything else the outer builder's."""
 
     def __init__(self, outer: GraphBuilder) -> None:
         super().__init__()

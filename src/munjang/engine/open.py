@@ -92,11 +92,11 @@ def _read_table(module: StaticModule) -> tuple[Vectors, Ints | None]:
 def _open_head(folder: ModelFolder, module: StaticModule, width: int, threads: int | None) -> tuple[Session | None, int]:
     if len(folder.modules) == 1 and not module.normalize:
         return None, width
-    pen = GraphBuilder()
-    x = write_normalize(pen, "pooled") if module.normalize else "pooled"
-    vectors, dimension = write_head(pen, x, None, folder.modules[1:], width), compute_head_width(folder.modules[1:], width)
-    pen.name_output(vectors, "vectors")
-    return open_session(pen, [("pooled", FLOAT, ["B", width])], [("vectors", ["B", dimension])], threads=threads), dimension
+    builder = GraphBuilder()
+    x = write_normalize(builder, "pooled") if module.normalize else "pooled"
+    vectors, dimension = write_head(builder, x, None, folder.modules[1:], width), compute_head_width(folder.modules[1:], width)
+    builder.name_output(vectors, "vectors")
+    return open_session(builder, [("pooled", FLOAT, ["B", width])], [("vectors", ["B", dimension])], threads=threads), dimension
 
 
 class Engine(Protocol):

@@ -28,29 +28,29 @@ TYPES = "types"
 class GridLayout(PaddedLayout):
     """A padded batch whose pooling mask comes as an input, so that a prompt can be left out."""
 
-    def __init__(self, pen: GraphBuilder, *, first_position: int) -> None:
-        super().__init__(pen, first_position=first_position)
+    def __init__(self, builder: GraphBuilder, *, first_position: int) -> None:
+        super().__init__(builder, first_position=first_position)
         self.pool_mask = "pool_mask"
 
 
 class Float16Writer:
     """Linear layers with weights in float16; what comes in and goes out is float32."""
 
-    def __init__(self, pen: GraphBuilder) -> None:
-        self.pen = pen
+    def __init__(self, builder: GraphBuilder) -> None:
+        self.builder = builder
 
     def prepare(self, x: str, *, after: Activation | None = None) -> PreparedLinear:  # noqa: ARG002 (one signature for all writers)
         """Round `x` once for all layers that read it; what is beyond float16's range is cut to it, never infinite."""
-        low, high = (self.pen.constant(bound, np.float32) for bound in (-LARGEST_FLOAT16, LARGEST_FLOAT16))
-        return PreparedLinear(self.pen.add("Cast", [self.pen.add("Clip", [x, low, high])], to=TensorProto.FLOAT16), source=x)
+        low, high = (self.builder.constant(bound, np.float32) for bound in (-LARGEST_FLOAT16, LARGEST_FLOAT16))
+        return PreparedLinear(self.builder.add("Cast", [self.builder.add("Clip", [x, low, high])], to=TensorProto.FLOAT16), source=x)
 
     def apply(self, x: PreparedLinear, w: Floats, name: str, *, bias: Floats | None = None, add: str | None = None) -> str:
         """Write one product in float16; bias or residual is added in float32."""
-        weight = self.pen.array(f"{name}.weight", _round_weights(w))
-        y = self.pen.add("Cast", [self.pen.add("MatMul", [x.name, weight])], to=FLOAT)
+        weight = self.builder.array(f"{name}.weight", _round_weights(w))
+        y = self.builder.add("Cast", [self.builder.add("MatMul", [x.name, weight])], to=FLOAT)
         if add is not None:
-            return self.pen.add("Add", [y, add])
-        return y if bias is None else self.pen.add("Add", [y, self.pen.array(f"{name}.bias", bias.astype(np.float32))])
+            return self.builder.add("Add", [y, add])
+        return y if bias is None else self.builder.add("Add", [y, self.builder.array(f"{name}.bias", bias.astype(np.float32))])
 
     def effective(self, w: Floats) -> Floats:
         """Return the weights after rounding."""
@@ -61,16 +61,16 @@ def _round_weights(w: Floats) -> Floats:
     return np.clip(w, -LARGEST_FLOAT16, LARGEST_FLOAT16).astype(np.float16)
 
 
-def make_layout(pen: GraphBuilder, placement: Placement, *, first_position: int) -> TokenLayout:
+def make_layout(builder: GraphBuilder, placement: Placement, *, first_position: int) -> TokenLayout:
     """Begin a graph for this place."""
-    return PackedLayout(pen) if placement.layout == "packed" else GridLayout(pen, first_position=first_position)
+    return PackedLayout(builder) if placement.layout == "packed" else GridLayout(builder, first_position=first_position)
 
 
-def make_writer(pen: GraphBuilder, compute: Compute) -> LinearWriter:
+def make_writer(builder: GraphBuilder, compute: Compute) -> LinearWriter:
     """Return what writes linear layers in this arithmetic."""
     if compute == "float16":
-        return Float16Writer(pen)
-    return Int8Writer(pen) if compute == "int8" else FloatWriter(pen)  # in bfloat16 the provider rounds a graph of float32
+        return Float16Writer(builder)
+    return Int8Writer(builder) if compute == "int8" else FloatWriter(builder)  # in bfloat16 the provider rounds a graph of float32
 
 
 def list_inputs(placement: Placement, *, types: bool = False) -> list[Input]:
@@ -80,9 +80,9 @@ def list_inputs(placement: Placement, *, types: bool = False) -> list[Input]:
     return [*PADDED_INPUTS, POOL_MASK, *([(TYPES, INT64, ["batch", "tokens"])] if types else [])]
 
 
-def read_types(pen: GraphBuilder, placement: Placement) -> str:
+def read_types(builder: GraphBuilder, placement: Placement) -> str:
     """Return the segment number of each row."""
-    return TYPES if placement.layout == "packed" else pen.add("Reshape", [TYPES, pen.constant([-1])])
+    return TYPES if placement.layout == "packed" else builder.add("Reshape", [TYPES, builder.constant([-1])])
 
 
 def make_feed(

@@ -219,16 +219,16 @@ def check_run(run: Callable[[], object], placement: Placement) -> None:
         raise DeviceError(f"{placement.provider} starts but does not compute: {quote(_first_line(error), 200)}") from error
 
 
-def finish_graph(pen: GraphBuilder, inputs: Iterable[Input], outputs: Iterable[tuple[str, list[Any]]]) -> CachedGraph:
-    """Return what the pen wrote: a small graph, and the large weights beside it."""
-    large = {name: array for name, array in pen.initializers.items() if array.nbytes > OUTSIDE_BYTES}
-    model = pen.model(list(inputs), list(outputs), outside=frozenset(large))
+def finish_graph(builder: GraphBuilder, inputs: Iterable[Input], outputs: Iterable[tuple[str, list[Any]]]) -> CachedGraph:
+    """Return what the builder wrote: a small graph, and the large weights beside it."""
+    large = {name: array for name, array in builder.initializers.items() if array.nbytes > OUTSIDE_BYTES}
+    model = builder.model(list(inputs), list(outputs), outside=frozenset(large))
     return CachedGraph(model.SerializeToString(), large)
 
 
 def open_session(
-    pen: GraphBuilder, inputs: Iterable[Input], outputs: Iterable[tuple[str, list[Any]]], *, threads: int | None = None
+    builder: GraphBuilder, inputs: Iterable[Input], outputs: Iterable[tuple[str, list[Any]]], *, threads: int | None = None
 ) -> Session:
-    """Start a session for what the pen wrote."""
-    graph = finish_graph(pen, inputs, outputs)
+    """Start a session for what the builder wrote."""
+    graph = finish_graph(builder, inputs, outputs)
     return Session(graph.model, graph.weights, threads=threads)

@@ -17,8 +17,7 @@ from munjang.engine.backbone import Backbone, read_backbone
 from munjang.engine.devices import CPU, Placement
 from munjang.engine.encoder_graph import write_encoder
 from munjang.engine.folder import ModelFolder, fingerprint
-from munjang.engine.head_graph import compute_head_width, reads_first_only, write_head
-from munjang.engine.layer_mix import write_layer_mix
+from munjang.engine.head_graph import compute_head_width, reads_first_only, write_head, write_layer_mix
 from munjang.engine.layout import PACKED_INPUTS, Feed, PackedLayout, pack
 from munjang.engine.linear import FloatWriter
 from munjang.engine.modules import LayerMixModule, TransformerModule
@@ -74,7 +73,7 @@ class TransformerEngine:
         feeds = (self._token_feed(ids, hidden_prefix) for ids in batches)
         return ((arrays[0], arrays[1]) for arrays in self._session_with_tokens().run_many(feeds, ["vectors", "tokens"]))
 
-    def expanded_tokens(self, ids: Sequence[Sequence[int]], seen: Sequence[int]) -> Vectors:
+    def expand_tokens(self, ids: Sequence[Sequence[int]], seen: Sequence[int]) -> Vectors:
         """Return one row per token, text behind text, where only the first `seen` tokens of each text are attended to."""
         feed = pack(ids, first_position=self.first_position, seen=seen)
         return self._session_with_tokens().run(feed, ["tokens"])[0]
@@ -122,19 +121,19 @@ def _write_graph(folder: ModelFolder, placement: Placement, *, every_token: bool
     """Write the graph from token ids to the final vector and to token rows; with `every_token` also where only first tokens are pooled."""
     weights = _find_weights(folder)
     backbone = _read_backbone(folder, weights)
-    pen = GraphBuilder()
-    layout = make_layout(pen, placement, first_position=backbone.first_position)
-    writer = make_writer(pen, placement.compute)
+    builder = GraphBuilder()
+    layout = make_layout(builder, placement, first_position=backbone.first_position)
+    writer = make_writer(builder, placement.compute)
     pools_first, has_rows = reads_first_only(folder.modules), placement.layout == "packed"
     mixes = any(isinstance(module, LayerMixModule) for module in folder.modules)
     first_only = pools_first and not every_token and not mixes
-    out = write_encoder(pen, backbone, layout, writer, first_only=first_only, keep_layers=mixes)
-    hidden = write_layer_mix(pen, out, folder.modules)
-    pooled_from = pen.add("Gather", [hidden, layout.first_rows()]) if pools_first and not first_only else hidden
-    vectors = write_head(pen, pooled_from, layout, folder.modules[1:], backbone.dimension)
-    pen.name_output(vectors, "vectors")
+    out = write_encoder(builder, backbone, layout, writer, first_only=first_only, keep_layers=mixes)
+    hidden = write_layer_mix(builder, out, folder.modules)
+    pooled_from = builder.add("Gather", [hidden, layout.first_rows()]) if pools_first and not first_only else hidden
+    vectors = write_head(builder, pooled_from, layout, folder.modules[1:], backbone.dimension)
+    builder.name_output(vectors, "vectors")
     if not first_only and has_rows:
-        pen.name_output(hidden, "tokens")
+        builder.name_output(hidden, "tokens")
     facts = {
         "first_position": backbone.first_position,
         "max_tokens": backbone.max_tokens,
@@ -149,17 +148,17 @@ def _write_graph(folder: ModelFolder, placement: Placement, *, every_token: bool
     if not first_only and has_rows:
         outputs.append(("tokens", ["T", backbone.dimension]))
     adapter = [ADAPTER] if backbone.tasks else []
-    return replace(finish_graph(pen, [*list_inputs(placement), *adapter], outputs), facts=facts, release=weights.release)
+    return replace(finish_graph(builder, [*list_inputs(placement), *adapter], outputs), facts=facts, release=weights.release)
 
 
 def _open_layer_session(folder: ModelFolder, threads: int | None) -> Session:
     backbone = _read_backbone(folder, _find_weights(folder))
-    pen = GraphBuilder()
-    out = write_encoder(pen, backbone, PackedLayout(pen), FloatWriter(pen), keep_layers=True)
+    builder = GraphBuilder()
+    out = write_encoder(builder, backbone, PackedLayout(builder), FloatWriter(builder), keep_layers=True)
     outputs = [(f"layer_{number}", ["T", backbone.dimension]) for number in range(len(out.layers))]
     for name, (output, _) in zip(out.layers, outputs, strict=True):
-        pen.name_output(name, output)
-    return open_session(pen, [*PACKED_INPUTS, *([ADAPTER] if backbone.tasks else [])], outputs, threads=threads)
+        builder.name_output(name, output)
+    return open_session(builder, [*PACKED_INPUTS, *([ADAPTER] if backbone.tasks else [])], outputs, threads=threads)
 
 
 def _find_weights(folder: ModelFolder) -> Weights:

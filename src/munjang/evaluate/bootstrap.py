@@ -126,16 +126,20 @@ def paired_bootstrap(
     check_same_length(a, b, names=("scores of a", "scores of b"))
     if not a.size:
         return PairedDifference(math.nan, math.nan, math.nan, Interval(math.nan, math.nan), math.nan, 0)
-    of_a, of_b = statistic(a), statistic(b)
-    once_1N = np.ones((1, a.size))
+    return compare_resampled(statistic(a), statistic(b), a.size, resamples=resamples, seed=seed)
+
+
+def compare_resampled(of_a: Resampled, of_b: Resampled, n: int, *, resamples: int = RESAMPLES, seed: int = 0) -> PairedDifference:
+    """Return the difference of two statistics over the same n rows, as `paired_bootstrap` does."""
+    once_1N = np.ones((1, n))
     whole_a, whole_b = float(of_a(once_1N)[0]), float(of_b(once_1N)[0])
-    moved = np.concatenate([of_a(counts_BN) - of_b(counts_BN) for counts_BN in _draw_counts(a.size, resamples, seed)])
+    moved = np.concatenate([of_a(counts_BN) - of_b(counts_BN) for counts_BN in _draw_counts(n, resamples, seed)])
     valid = moved[np.isfinite(moved)]
     p = math.nan
     if valid.size and math.isfinite(whole_a - whole_b):
         tail = min(int((valid <= 0).sum()), int((valid >= 0).sum()))
         p = min(1.0, 2 * (tail + 1) / (valid.size + 1))
-    return PairedDifference(whole_a, whole_b, whole_a - whole_b, _make_interval(moved, 0.95), p, int(a.size))
+    return PairedDifference(whole_a, whole_b, whole_a - whole_b, _make_interval(moved, 0.95), p, n)
 
 
 def resample_mean(values: ArrayLike) -> Resampled:

@@ -1,7 +1,7 @@
 """One library → another, with vectors and words as they are: nothing is encoded again.
 
 A library in SQLite becomes a new file as it stands at one commit (`snapshot`), while others go on writing to it. Into a library that
-exists, or to and from a server, documents go batch by batch (`copy_documents`).
+exists, or to and from a server, documents go batch by batch (`copy_documents`), and each batch is read back and compared.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from munjang.errors import UsageError, quote
-from munjang.file_lock import PATIENCE
+from munjang.errors import DamagedFile, UsageError, quote
+from munjang.file_lock import PATIENCE, PatienceOption
 from munjang.library.indexing import Progress
-from munjang.library.open_store import ADDRESSES, open_store
-from munjang.library.sqlite_files import open_connection, translated
+from munjang.library.open_store import ADDRESSES, DistributedOption, open_store
+from munjang.library.sqlite_files import open_connection, translate_errors
 from munjang.library.sqlite_store import SqliteStore
 from munjang.library.store import Entry, NewWeights, Store, StoredCodebook
 
@@ -21,12 +21,19 @@ BATCH = 512
 """Documents that are read and committed at once."""
 
 
-def copy_library(source: Store, target: str | Path, *, progress: Progress | None = None, patience: float = PATIENCE) -> int:
+def copy_library(
+    source: Store,
+    target: str | Path,
+    *,
+    progress: Progress | None = None,
+    patience: PatienceOption = PATIENCE,
+    distributed: DistributedOption = False,
+) -> int:
     """Copy a library to a path or an address and return how many documents were not there yet."""
     is_path = not str(target).startswith(ADDRESSES)
-    if is_path and isinstance(source, SqliteStore) and not Path(target).exists():
+    if is_path and isinstance(source, SqliteStore) and not Path(target).exists() and not distributed:
         return snapshot(source, Path(target), progress=progress)
-    with closing(open_store(target, source.settings())[0]) as store:
+    with closing(open_store(target, source.settings(), distributed=distributed)[0]) as store:
         return copy_documents(source, store, progress=progress, patience=patience)
 
 
@@ -41,7 +48,7 @@ def snapshot(source: Store, path: Path, *, progress: Progress | None = None) -> 
         return documents
     with closing(SqliteStore.open(path, create_with=source.settings())) as copy:
         documents = copy_documents(source, copy, progress=progress)
-    with translated(str(path)), closing(open_connection(path, write=True)) as connection:
+    with translate_errors(str(path)), closing(open_connection(path, write=True)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # all of it is in the one file
     return documents
 
@@ -68,14 +75,31 @@ def copy_documents(source: Store, target: Store, *, progress: Progress | None = 
     for block in source.entries(block=BATCH, tokens=book is not None):
         with target.writer(f"copy from {source.name}", patience=patience):
             if target.settings() != mine:
-                raise UsageError(f"{target.name}: was encoded anew while it was copied to\n  copy to a new library")
+                raise UsageError(f"{target.name}: was re-encoded while it was copied to\n  copy to a new library")
             missing = _missing(block, target)
             if missing:
                 target.put(missing, codebook=book if book is not None and target.codebook() is None else None)
+                _compare(missing, target)
         copied += len(missing)
         if progress is not None:
             progress(len(block))
     return copied
+
+
+def _compare(written: list[Entry], target: Store) -> None:
+    """Read documents and vectors back, each by its checksum, and refuse a copy that is not what was copied."""
+    ids = [entry.document.id for entry in written]
+    found = target.get(ids)
+    block = target.vectors_of(target.rows_of(ids))
+    vectors: dict[str, list[bytes]] = {}
+    for id, vector_D in zip(block.ids, block.vectors_ND, strict=True):
+        vectors.setdefault(id, []).append(vector_D.tobytes())
+    for entry in written:
+        id = entry.document.id
+        if found.get(id) != entry.document or vectors.get(id) != [vector_D.tobytes() for vector_D in entry.vectors_PD]:
+            raise DamagedFile(
+                f"{target.name}: document {quote(id)} is not what was copied\n  run munjang check {target.name}, then copy again"
+            )
 
 
 def _choose_codebook(source: Store, target: Store) -> StoredCodebook | None:

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
 
+from munjang.options import Option
 from munjang.wording import brief_repr
+
+IndexMethod: TypeAlias = Literal["hnsw", "ivfflat"]
+IndexPrecision: TypeAlias = Literal["float32", "float16", "binary"]
+MethodOption: TypeAlias = Annotated[IndexMethod | None, Option("The index of a library in PostgreSQL. Default: as it is, else hnsw.")]
+IndexPrecisionOption: TypeAlias = Annotated[
+    IndexPrecision | None,
+    Option("The number format of an index in PostgreSQL; its candidates are scored in float32. Default: as it is, else float16."),
+]
 
 
 @brief_repr

@@ -184,7 +184,7 @@ def make_entries(
     texts = [each.text[start:stop] for each, spans in zip(documents, places, strict=True) for start, stop in spans]
     if not texts:
         return []
-    vectors_PD, codes = _encoded(encoder, texts, settings, book)
+    vectors_PD, codes = _encode_passages(encoder, texts, settings, book)
     entries, at = [], 0
     for document, spans in zip(documents, places, strict=True):
         passages = []
@@ -196,6 +196,16 @@ def make_entries(
         entries.append(Entry(document, tuple(passages), vectors_PD[at : at + len(spans)], own_codes))
         at += len(spans)
     return entries
+
+
+def reencode_entries(
+    store: Store, encoder: Encoder, settings: Settings, tuning: Tuning, *, book: StoredCodebook | None, progress: Progress | None
+) -> Iterator[Entry]:
+    """Yield every document of a store, encoded anew."""
+    for block in store.entries(block=tuning.batch_documents):
+        yield from make_entries([entry.document for entry in block], encoder, settings, book=book)
+        if progress is not None:
+            progress(len(block))
 
 
 def remake_words(blocks: Iterable[list[Entry]], settings: Settings, *, progress: Progress | None = None) -> Iterator[Entry]:
@@ -210,7 +220,9 @@ def remake_words(blocks: Iterable[list[Entry]], settings: Settings, *, progress:
             progress(len(block))
 
 
-def _encoded(encoder: Encoder, texts: list[str], settings: Settings, book: StoredCodebook | None) -> tuple[Vectors, list[bytes] | None]:
+def _encode_passages(
+    encoder: Encoder, texts: list[str], settings: Settings, book: StoredCodebook | None
+) -> tuple[Vectors, list[bytes] | None]:
     vectors, codes = (encoder.encode(texts), None) if book is None else encode_passages(encoder, texts, book)
     vectors_PD = np.asarray(vectors, dtype=np.float32)
     if vectors_PD.shape != (len(texts), settings.dimension):

@@ -54,7 +54,7 @@ class Lists:
         whole_ND = np.rint((vectors_ND - self.mean_D) * np.float32(self.scale)) + np.float32(128)
         return np.asarray(np.clip(whole_ND, 0, 255), dtype=np.float32)
 
-    def proposed(self, queries_ND: Vectors, wanted: int, probes: int, usable: NDArray[np.bool_] | None) -> Ints:
+    def propose(self, queries_ND: Vectors, wanted: int, probes: int, usable: NDArray[np.bool_] | None) -> Ints:
         """Return the numbers (N, W) of the index' rows that seem nearest; −1 where there are no more."""
         faiss = _faiss()
         scores_NL = queries_ND @ self.centre_LD.T
@@ -120,7 +120,7 @@ class IvfIndex:
         probes = max(self.lists.probes, -(-_ROWS_PER_ANSWER * k * len(self.lists.centre_LD) // held))
         probes = -(-probes * held // max(1, total))  # a filter leaves each list so much emptier
         usable = self._usable(among_P)
-        label_NW = self.lists.proposed(queries_ND, min(k + max(10, k // 4), held), probes, usable)
+        label_NW = self.lists.propose(queries_ND, min(k + max(10, k // 4), held), probes, usable)
         return np.where(label_NW >= 0, self.position_G[label_NW], -1)
 
     def _usable(self, among_P: Ints | None) -> NDArray[np.bool_] | None:
@@ -197,7 +197,7 @@ def _probes_for(lists: Lists, matrix: Matrix, tried_ND: Vectors, recall: float) 
     truth_NK = matrix.search(tried_ND, k)[1][:, 1:]
     probes = 1
     while probes < len(lists.centre_LD):
-        found_NW = lists.rows_G[lists.proposed(tried_ND, min(2 * k, len(lists.rows_G)), probes, None)]
+        found_NW = lists.rows_G[lists.propose(tried_ND, min(2 * k, len(lists.rows_G)), probes, None)]
         hits = (truth_NK[:, :, None] == found_NW[:, None, :]).any(axis=2)
         if hits.mean() >= recall:
             break

@@ -1,8 +1,9 @@
 """Late interaction: a question's tokens are compared with the stored tokens of passages, which re-ranks the best hits in milliseconds.
 
 A library with token vectors keeps a few bits for every token of a passage (`vectors/maxsim.py`), made in the same pass as the passage's
-vector. The codebook is fitted once, on fixed texts, and stored with them. Codes of a model that the library no longer has are not used.
-A passage without codes, which an earlier Munjang may have added, gets them at the time of the search.
+vector. A codebook holds the mean of a model's token vectors and how far they stand from it. It is fitted once, on fixed texts, and stored:
+so it does not depend on what is added first, and two libraries of one model have the same one. Codes of a model that the library no longer
+has are not used. A passage without codes, which an earlier Munjang may have added, gets them at the time of the search.
 
 Special tokens and the prompt's are left out on both sides: every text has them, so they tell nothing.
 """
@@ -15,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from munjang.errors import UsageError
-from munjang.library.codebook_texts import TEXTS
 from munjang.library.passages import fitting_passages
 from munjang.library.results import Hit, WordMatch
 from munjang.library.store import Settings, Store, StoredCodebook
@@ -23,6 +23,50 @@ from munjang.types import Encoder, SkippedTokens, TokenEncoder, Vectors
 from munjang.vectors.maxsim import TokenCodes, TokenFormat, fit_codebook, maxsim, token_similarities
 from munjang.vectors.similarity import normalize
 from munjang.wording import count
+
+TEXTS = (
+    "비가 많이 와서 오늘 저녁 경기는 다음 주 토요일로 미뤄졌다.",
+    "시청 민원실은 평일 오전 9시부터 오후 6시까지 문을 열며, 점심시간에도 접수를 받습니다.",
+    "1998년에 세워진 이 도서관에는 약 12만 권의 책이 있고 해마다 3천 권이 새로 들어온다.",
+    "환불은 구매한 날부터 14일 안에 영수증과 함께 매장을 방문하면 받을 수 있다.",
+    "그 학자는 조선 후기의 농업 기술이 장터의 성장과 어떻게 이어졌는지를 평생 연구했다.",
+    "파일을 저장하지 않고 프로그램을 끝내면 마지막으로 저장한 뒤에 바꾼 내용이 사라집니다.",
+    "김치를 담글 때는 배추를 소금물에 하룻밤 절인 다음 물기를 빼는 것이 중요하다.",
+    "위원회는 예산안을 찬성 11표, 반대 4표로 통과시켰고 본회의는 금요일에 열린다.",
+    "이 약은 하루 세 번 식사 후에 먹고, 열이 나거나 두드러기가 생기면 의사와 상의하십시오.",
+    "화산이 폭발한 뒤 섬의 남쪽 해안에는 검은 모래로 된 새로운 해변이 생겼다.",
+    "서버가 응답하지 않으면 네트워크 연결과 방화벽 설정을 먼저 확인하세요.",
+    "작가는 첫 소설에서 항구 도시로 떠난 두 자매의 이야기를 편지 형식으로 풀어냈다.",
+    "전세 계약을 갱신하려면 계약이 끝나기 두 달 전까지 집주인에게 알려야 한다.",
+    "지하철 2호선은 사고로 30분 동안 멈췄지만 다친 사람은 없었다.",
+    "연구팀은 빛의 세기를 절반으로 줄여도 태양 전지의 효율이 거의 떨어지지 않는다고 밝혔다.",
+    "왜 겨울에는 아침 해가 늦게 뜨나요?",
+    "그 팀의 감독은 누구이며 언제 우승했는가?",
+    "신입 사원은 입사 후 3개월 동안 매주 월요일에 안전 교육을 받는다.",
+    "강물이 맑아지자 수달과 은어가 다시 돌아왔고 주민들은 둑길을 산책로로 바꾸었다.",
+    "수출이 석 달째 늘었으나 원화 가치가 내려 수입 물가도 함께 올랐다.",
+    "The match was moved to next Saturday because the field was under water after two days of rain.",
+    "Our office is open from nine to six on weekdays, and visitors without an appointment wait about twenty minutes.",
+    "Founded in 1927, the museum keeps more than 40,000 drawings, of which a tenth can be seen at any time.",
+    "To return an item, bring it back within fourteen days together with the receipt.",
+    "She spent her life studying how trade along the river changed the food that farmers grew.",
+    "If the program closes before the file is saved, everything typed since the last save is lost.",
+    "Let the dough rest for an hour, then fold it twice and bake it at 220 degrees.",
+    "The committee passed the budget by eleven votes to four; the final debate is on Friday.",
+    "Take one tablet three times a day after meals, and see a doctor if a rash appears.",
+    "A new beach of black sand formed on the southern shore after the volcano erupted.",
+    "When the server does not answer, check the network cable and the firewall rules first.",
+    "Her first novel tells, in letters, the story of two sisters who leave for a harbour town.",
+    "The new bridge carries both lanes of traffic and a railway, and bends less than a hand's width in a storm.",
+    "Samples that were kept cold for a week gave the same result as fresh ones within five per cent.",
+    "Line 4 stood still for half an hour after an accident, but nobody was hurt.",
+    "Halving the intensity of the light hardly changed the efficiency of the cell, the team reports.",
+    "Why does the sun rise later in winter?",
+    "Who was the first woman to lead the company, and when did she resign?",
+    "Exports grew for the third month in a row, while a weaker currency made imports dearer.",
+    "Since the water became clear again, otters and trout have returned to the upper valley.",
+)
+
 
 SKIP: tuple[SkippedTokens, ...] = ("special", "prompt")
 WEIGHT, WEIGHT_AFTER_MEANING = 0.5, 0.9

@@ -8,8 +8,7 @@ each batch. Searching never waits for a writer.
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -17,30 +16,28 @@ from typing import Annotated, Any, Literal
 
 from munjang.errors import UsageError, quote
 from munjang.file_lock import PATIENCE, PatienceOption
-from munjang.library.feedback import liked_vector
-from munjang.library.index_config import Tuning
+from munjang.library.index_config import IndexPrecisionOption, MethodOption, Tuning
 from munjang.library.indexing import (
     AddReport,
     Progress,
     add_batch,
     add_groups,
     add_missing_codes,
-    make_entries,
+    reencode_entries,
     remake_words,
     split_batches,
 )
 from munjang.library.late import check_format, find_codebook, make_codebook
 from munjang.library.old_names import take_hybrid
-from munjang.library.open_store import check_model, choose_views, model_name, open_store, settings_for
-from munjang.library.questions import check_question, make_queries, make_request
+from munjang.library.open_store import DistributedOption, check_model, choose_views, model_name, open_store, require_encoder, settings_for
+from munjang.library.questions import blend_liked, check_question, make_queries, make_request
 from munjang.library.ranking import By, Query
 from munjang.library.records import Records, documents, storable
 from munjang.library.results import Hit, Info, info_of
-from munjang.library.search import KnownKeys, Readers, Request, UnknownKeyWarning, find, finish
-from munjang.library.store import Document, Entry, NewWeights, Store
-from munjang.library.turns import Value, check_patience, read_again, write_in_turn
+from munjang.library.search import KnownKeys, Readers, Request, SearchWeights, find, finish
+from munjang.library.store import Document, NewWeights, Store
+from munjang.library.turns import WriterTurns, read_again
 from munjang.library.vector_search import VectorSearch
-from munjang.library.weights import SearchWeights, read_weights
 from munjang.library.where import Condition
 from munjang.library.words import with_dictionary, with_stems
 from munjang.options import Option, check_options, declared_options
@@ -49,9 +46,12 @@ from munjang.text.dictionary import Dictionary
 from munjang.text.korean import Analyser
 from munjang.text.records import BadLines
 from munjang.text.validate_texts import validate_ids, validate_texts
-from munjang.types import Encoder, Scorer, TokenEncoder, check_encoder, check_scorer
-from munjang.vectors.maxsim import TokenFormat, check_token_format
+from munjang.types import Encoder, Scorer, check_encoder
+from munjang.vectors.maxsim import DEFAULT_FORMAT, TokenFormat, check_token_format
 from munjang.wording import name_facts, quote_place
+
+DEFAULT_K = 10
+"""Documents that a search returns."""
 
 
 class Library:
@@ -72,7 +72,7 @@ class Library:
         self.encoder = encoder
         self.query_encoder = query_encoder or encoder
         self._tuning = tuning
-        self.patience = check_patience(patience)
+        self.turns = WriterTurns(store, patience)
         self.vector_search = VectorSearch(store, folder, tuning)
         self._keys = KnownKeys(store)
 
@@ -96,27 +96,26 @@ class Library:
         patience: PatienceOption = PATIENCE,
         name: str | None = None,
         token_vectors: Annotated[
-            TokenFormat | None, Option("Keep a vector for every token too, in so many bits, which re-ranks searches (new libraries only).")
+            TokenFormat | None, Option("Also keep a vector for every token, in this many bits, to re-rank searches (new libraries only).")
         ] = None,
+        distributed: DistributedOption = False,
     ) -> Library:
         """Open the library at a path, or create it; an encoder that is not the library's own is rejected with both names.
 
         Without an encoder no text can be added or searched for. The model's own prompts for queries and documents are applied;
-        `query_encoder` is for queries that another encoder reads. `analyser` and `passage_characters` are for a new library; an old one
-        keeps its own.
+        `query_encoder` is for queries that another encoder reads. `analyser`, `passage_characters` and `token_vectors` are for a new
+        library; an old one keeps its own. Token vectors ("1bit" is enough) re-rank searches, and are kept up to date without being asked.
         `patience` is how many seconds a call that writes waits for other writers before it raises Busy. `name` is what messages call the
         library, else its path. A library on a read-only disk can be searched.
-        `token_vectors` is for a new library: a vector for every token is kept too, in so many bits ("1bit" is enough), by which searches
-        are re-ranked. A library that has them keeps them up to date without being asked.
+        `distributed` spreads a new library in PostgreSQL over the nodes of a Citus cluster.
         """
         check_options(Library.open, locals())
-        for argument, given in (("encoder", encoder), ("query_encoder", query_encoder)):
-            if given is not None:
-                check_encoder(given, argument)
+        if encoder is None and query_encoder is not None:
+            check_encoder(query_encoder, "query_encoder")
         made_with = None
         if create and encoder is not None:
             made_with = settings_for(choose_views(encoder, None, None)[0], analyser=analyser, passage_characters=passage_characters)
-        store, folder = open_store(path, made_with, name=name)
+        store, folder = open_store(path, made_with, name=name, distributed=distributed)
         try:
             if encoder is not None:
                 encoder, query_encoder = choose_views(encoder, query_encoder, store.settings().fingerprint)
@@ -143,13 +142,13 @@ class Library:
 
     def add_groups(self, groups: Sequence[Records], *, patience: float | None = None) -> list[AddReport]:
         """Add the records of several callers in one commit and return a report for each; where this fails, nothing is added."""
-        encoder, found = self._needed(self.encoder), [list(documents(records)) for records in groups]
+        encoder, found = require_encoder(self.encoder, self.store), [list(documents(records)) for records in groups]
 
         def write() -> list[AddReport]:
             check_model(self.store, encoder)
             return add_groups(self.store, encoder, found, tokens=self._token_vectors)
 
-        return self._in_turn("add", write, wrote=lambda reports: any(each.written for each in reports), patience=patience)
+        return self.turns.repeat("add", write, wrote=lambda reports: any(each.written for each in reports), patience=patience)
 
     def update(self, records: Records, *, progress: Progress | None = None, patience: float | None = None) -> AddReport:
         """Replace existing documents; an unknown id is rejected before its batch is written."""
@@ -158,7 +157,7 @@ class Library:
     def remove(self, ids: Iterable[str], *, patience: float | None = None) -> int:
         """Remove documents and return how many there were; unknown ids are ignored."""
         wanted = [id for id in validate_ids(ids) if storable(id)]
-        return self._in_turn("remove", lambda: self.store.delete(wanted), wrote=bool, patience=patience)
+        return self.turns.repeat("remove", lambda: self.store.delete(wanted), wrote=bool, patience=patience)
 
     def get(self, ids: Iterable[str]) -> list[Document]:
         """Return the documents with these ids, in this order, without those that do not exist."""
@@ -169,8 +168,6 @@ class Library:
 
     def use_encoder(self, encoder: Encoder, query_encoder: Encoder | None = None) -> None:
         """Give a library that was opened without an encoder the one that it was made with; another one is refused."""
-        check_encoder(encoder)
-        check_encoder(query_encoder or encoder, "query_encoder")
         encoder, query_encoder = choose_views(encoder, query_encoder, self.store.settings().fingerprint)
         check_model(self.store, encoder)
         self.encoder, self.query_encoder = encoder, query_encoder
@@ -180,7 +177,7 @@ class Library:
     def search(
         self,
         query: str | None = None,
-        k: Annotated[int, Option("How many documents.", min=1, flags=("--top", "-k"))] = 10,
+        k: Annotated[int, Option("How many documents.", min=1, flags=("--top", "-k"))] = DEFAULT_K,
         *,
         where: Annotated[
             str | Condition | None, Option("Only documents that match a filter on metadata, id and text: year >= 2020 and kind = 'a'")
@@ -196,7 +193,7 @@ class Library:
                 max=1,
             ),
         ] = None,
-        budget_seconds: Annotated[float | None, Option("Stop re-ranking after so many seconds.", min=0, flags=("--budget",))] = None,
+        budget_seconds: Annotated[float | None, Option("Stop re-ranking after this many seconds.", min=0, flags=("--budget",))] = None,
         like: Annotated[Sequence[str], Option("Search near this document; may be repeated.")] = (),
         unlike: Annotated[Sequence[str], Option("Search away from this document; may be repeated.")] = (),
         min_score: Annotated[float | None, Option("Leave out hits that score less.")] = None,
@@ -205,18 +202,17 @@ class Library:
             Option("By default approximate where the library has an index for it, else exact.", flags=("--exact/--approximate",)),
         ] = None,
         explain: Annotated[bool, Option("Show what each hit's score is made of.")] = False,
+        as_typed: Annotated[bool, Option("Take the query word for word: correct no typing errors and add no spaces.")] = False,
         notes: list[str] | None = None,
     ) -> list[Hit]:
         """Return the k best documents, best first.
 
         Words and meaning both count; `by` restricts the search to one of them, or is a `Hybrid` with other weights. A library with token
         vectors re-ranks the best 50 by them, unless `by` is "words"; `rerank=False` leaves that out, and "late" insists on it. `rerank` may
-        be a cross-encoder that does it instead, for at most `budget_seconds`. `where` filters by metadata (`"year >= 2020 and category =
-        '소설'"`). `rerank_share` is the re-ranker's weight, and the rest of the weight goes to the first-stage
-        score (default: the re-ranker's own). `exact` chooses between exact and approximate search; None takes
-        approximate where lists exist. `like` and `unlike` are ids of documents to be similar to and to avoid, with or without a query; they
-        are not among the hits. `min_score` is a bound on the score that is shown. A key of `where` that no document has is an
-        UnknownKeyWarning; with `strict` an error; with `notes` a sentence appended there.
+        be a cross-encoder that does it instead, for at most `budget_seconds`. `rerank_share` is the re-ranker's weight, and the rest goes
+        to the first-stage score. `where` filters by metadata (`"year >= 2020 and category = '소설'"`); a key that no document has is an
+        UnknownKeyWarning, with `strict` an error, with `notes` a sentence appended there. `like` and `unlike` are ids of documents to be
+        similar to and to avoid, with or without a query; they are not among the hits. `min_score` is a bound on the score that is shown.
         """
         if query is None and (not like or rerank not in (None, False)):
             raise UsageError("there is no query, expected one, or documents to look near (like), which a re-ranker cannot read")
@@ -225,24 +221,23 @@ class Library:
             raise UsageError('like and unlike change what the query means, which by="words" does not look at\n  leave by out')
         request = self._request(locals(), rerank)
         self.store.verify()
-        self._check_keys(request.where, strict, notes)
+        self._keys.check(request.where, strict=strict, notes=notes)
         if query is None:
             request = replace(request, hybrid=None, late=False)
-            vector_D = read_again(lambda: liked_vector(self.store, None, like, unlike))
-            return self._find([Query(vector_D, ())], [""], request)[0]
-        text = check_question(query)
-        [asked] = self._queries([text], request)
+            vector_D = read_again(lambda: blend_liked(self.store, None, like, unlike))
+            return self._find([Query(vector_D, ())], request)[0]
+        [asked] = self._queries([check_question(query)], request, notes)
         if like or unlike:
             near_D = asked.vector_D
-            asked = replace(asked, vector_D=read_again(lambda: liked_vector(self.store, near_D, like, unlike)))
-        return self._find([asked], [text], request)[0]
+            asked = replace(asked, vector_D=read_again(lambda: blend_liked(self.store, near_D, like, unlike)))
+        return self._find([asked], request)[0]
 
     @take_hybrid
     @explain_other_names(SEARCH)
     def search_many(
         self,
         queries: Sequence[str],
-        k: int = 10,
+        k: int = DEFAULT_K,
         *,
         where: str | Condition | None = None,
         strict: bool = False,
@@ -253,6 +248,7 @@ class Library:
         min_score: float | None = None,
         exact: bool | None = None,
         explain: bool = False,
+        as_typed: bool = False,
         notes: list[str] | None = None,
     ) -> list[list[Hit]]:
         """Return an answer for each query, as `search` with these options would, but encoded and searched together.
@@ -262,13 +258,14 @@ class Library:
         request = self._request(locals() | {"like": (), "unlike": ()}, rerank)
         texts = [check_question(query) for query in validate_texts(queries, name="queries")]
         self.store.verify()
-        self._check_keys(request.where, strict, notes)
-        return self._find(self._queries(texts, request), texts, request) if texts else []
+        self._keys.check(request.where, strict=strict, notes=notes)
+        return self._find(self._queries(texts, request, notes), request) if texts else []
 
-    def prepare(self) -> str:
+    def prepare(self, *, method: MethodOption = None, precision: IndexPrecisionOption = None, patience: float | None = None) -> str:
         """Build the search index now instead of at the first search; return how searches will be answered."""
+        check_options(Library.prepare, locals())
         self.store.verify(whole=True)
-        return self.vector_search.prepare()
+        return self.vector_search.prepare(method, precision, patience=self.turns.choose(patience))
 
     def info(self) -> Info:
         """Return the library's settings and content."""
@@ -280,7 +277,7 @@ class Library:
 
     def compact(self, *, patience: float | None = None) -> None:
         """Reclaim the disk space of removed documents."""
-        self._in_turn("compact", self.store.compact, wrote=lambda _: True, patience=patience)
+        self.turns.repeat("compact", self.store.compact, wrote=lambda _: True, patience=patience)
 
     def reencode(
         self,
@@ -292,23 +289,15 @@ class Library:
         patience: float | None = None,
     ) -> None:
         """Re-encode every document with another model, atomically: until it is done, and if it fails, the old vectors remain."""
-        check_encoder(encoder)
-        check_encoder(query_encoder or encoder, "query_encoder")
         encoder, query_encoder = choose_views(encoder, query_encoder, None)
         way = with_stems(self.store.settings().analyser)
         settings = replace(settings_for(encoder, passage_characters=passage_characters), analyser=way)
         old = read_again(lambda: find_codebook(self.store))
         book = None if old is None else make_codebook(encoder, old.codebook.format)
-
-        def entries() -> Iterator[Entry]:
-            for block in self.store.entries(block=self._tuning.batch_documents):
-                yield from make_entries([entry.document for entry in block], encoder, settings, book=book)
-                if progress is not None:
-                    progress(len(block))
-
+        entries = reencode_entries(self.store, encoder, settings, self._tuning, book=book, progress=progress)
         self.store.verify(whole=True)  # a document that damage hides would be dropped
-        with self.store.writer(f"reencode with {model_name(encoder)}", patience=self._patience(patience)):
-            self.store.put(entries(), settings=settings, codebook=book)
+        with self.turns.take(f"reencode with {model_name(encoder)}", patience):
+            self.store.put(entries, settings=settings, codebook=book)
         self.encoder, self.query_encoder = encoder, query_encoder
 
     def use_dictionary(self, dictionary: Dictionary, *, progress: Progress | None = None, patience: float | None = None) -> bool:
@@ -321,32 +310,34 @@ class Library:
         if settings == self.store.settings():
             return False
         self.store.verify(whole=True)
-        with self.store.writer("dictionary", patience=self._patience(patience)):
+        with self.turns.take("dictionary", patience):
             book, blocks = self.store.codebook(), self.store.entries(block=self._tuning.batch_documents, tokens=True)
             self.store.put(remake_words(blocks, settings, progress=progress), settings=settings, codebook=book)
         return True
 
-    def keep_token_vectors(self, format: TokenFormat = "1bit") -> None:
+    def keep_token_vectors(self, format: TokenFormat = DEFAULT_FORMAT) -> None:
         """Keep token vectors from the first `add` on; a library that keeps others, or has documents without any, is refused."""
         check_token_format(format)
         check_format(self.store, format)
         self._token_vectors = format
 
-    def add_token_vectors(self, format: TokenFormat = "1bit", *, progress: Progress | None = None, patience: float | None = None) -> int:
+    def add_token_vectors(
+        self, format: TokenFormat = DEFAULT_FORMAT, *, progress: Progress | None = None, patience: float | None = None
+    ) -> int:
         """Keep a vector for every token from now on, make those of the documents that are there, and return of how many passages.
 
         Commits batch by batch and lets other writers in between; whoever is interrupted goes on with the next call. Searches use token
         vectors when every passage has them.
         """
         check_token_format(format)
-        encoder, total, done = self._needed(self.encoder), 0, False
+        encoder, total, done = require_encoder(self.encoder, self.store), 0, False
 
         def write() -> tuple[int, bool]:
             check_model(self.store, encoder)
             return add_missing_codes(self.store, encoder, format, limit=self._tuning.batch_documents)
 
         while not done:
-            written, done = self._in_turn("token vectors", write, wrote=lambda result: result[0] > 0, patience=patience)
+            written, done = self.turns.repeat("token vectors", write, wrote=lambda result: result[0] > 0, patience=patience)
             total += written
             if progress is not None:
                 progress(written)
@@ -355,7 +346,7 @@ class Library:
     def write_weights(self, weights: SearchWeights | None, *, patience: float | None = None) -> None:
         """Store the weights of this library's searches; None goes back to the built-in ones."""
         change = NewWeights(None if weights is None else weights.to_text())
-        self._in_turn("tune", lambda: self.store.put([change]), wrote=lambda _: True, patience=patience)
+        self.turns.repeat("tune", lambda: self.store.put([change]), wrote=lambda _: True, patience=patience)
 
     def discard_new(self) -> bool:
         """Close a library; remove it if opening it here made it, nothing was written since and nobody else has it open. Say whether it was.
@@ -380,7 +371,7 @@ class Library:
         self, purpose: str, records: Iterable[Document], progress: Progress | None, *, must_exist: bool, patience: float | None
     ) -> AddReport:
         """Write batch by batch, and let other writers in between: neither a long file nor a slow reader of it keeps them out."""
-        encoder = self._needed(self.encoder)
+        encoder = require_encoder(self.encoder, self.store)
         report, start = AddReport(), time.perf_counter()
         for batch in split_batches(records, self._tuning):
 
@@ -388,66 +379,31 @@ class Library:
                 check_model(self.store, encoder)  # someone may have changed the library's model meanwhile
                 return add_batch(self.store, encoder, batch, must_exist=must_exist, progress=progress, tokens=self._token_vectors)
 
-            report += self._in_turn(purpose, write, wrote=lambda done: done.written > 0, patience=patience)
+            report += self.turns.repeat(purpose, write, wrote=lambda done: done.written > 0, patience=patience)
             if progress is not None:
                 progress(len(batch))
         return replace(report, seconds=time.perf_counter() - start)
 
-    def _in_turn(self, purpose: str, work: Callable[[], Value], *, wrote: Callable[[Value], bool], patience: float | None) -> Value:
-        return write_in_turn(self.store, purpose, work, wrote=wrote, patience=self._patience(patience))
-
-    def _patience(self, patience: float | None) -> float:
-        return self.patience if patience is None else check_patience(patience)
-
-    def _check_keys(self, where: Condition | None, strict: bool, notes: list[str] | None) -> None:
-        unknown = [] if where is None else read_again(lambda: self._keys.name_unknown(where))
-        if unknown and strict:
-            raise UsageError("\n".join(unknown))
-        if notes is not None:
-            notes.extend(unknown)
-            return
-        for note in unknown:
-            warnings.warn(f"{self.store.name}: {note}", UnknownKeyWarning, stacklevel=5)
-
-    def _needed(self, encoder: Encoder | None) -> Encoder:
-        if encoder is None:
-            raise UsageError(f"{self.store.name}: was opened without a model, which this needs\n  open it with an encoder")
-        return encoder
-
-    def _find(self, queries: Sequence[Query], texts: Sequence[str], request: Request) -> list[list[Hit]]:
+    def _find(self, queries: Sequence[Query], request: Request) -> list[list[Hit]]:
         def find_in_one_commit() -> list[list[Hit]]:
             with self.store.snapshot():
                 if self.encoder is not None:
                     check_model(self.store, self.encoder)
                 return find(self.store, self.vector_search, queries, request, readers=Readers(self.query_encoder, self.encoder))
 
-        return finish(read_again(find_in_one_commit), texts, request)
+        return finish(read_again(find_in_one_commit), [query.text for query in queries], request)
 
     def prepare_queries(self, texts: Sequence[str]) -> list[Query]:
         """Return what a search compares of questions: their vectors, words and, where the library has them, tokens."""
         return self._queries(texts, self._request({**_DEFAULTS, "query": ""}, None))
 
-    def _queries(self, texts: Sequence[str], request: Request) -> list[Query]:
-        encoder = self._needed(self.query_encoder) if request.late or request.needs_vectors else None
-        return make_queries(texts, request, encoder, read_again(self.store.settings).analyser)
+    def _queries(self, texts: Sequence[str], request: Request, notes: list[str] | None = None) -> list[Query]:
+        encoder = require_encoder(self.query_encoder, self.store) if request.late or request.needs_vectors else None
+        return make_queries(texts, request, encoder, self.store, notes=notes)
 
     def _request(self, values: Mapping[str, Any], rerank: Scorer | Literal["late"] | bool | None) -> Request:
-        """Return what the options ask for; by default a library with token vectors re-ranks by them."""
         check_options(Library.search, values)
-        weights = read_weights(read_again(self.store.settings).weights, name=self.store.name)
-        if rerank is not None and not isinstance(rerank, bool) and rerank != "late":
-            check_scorer(rerank, "rerank")
-            return make_request(values, rerank=rerank, weights=weights)
-        request = make_request(values, rerank=None, weights=weights)
-        if rerank is False or values.get("query", "") is None or (rerank is None and values["by"] == "words"):
-            return request
-        late = read_again(lambda: find_codebook(self.store)) is not None and isinstance(self.query_encoder, TokenEncoder)
-        if rerank and not late:
-            fact = f"{self.store.name}: has no token vectors, or not yet for every passage, so nothing can be re-ranked by them"
-            raise UsageError(f"{fact}\n  make them with Library.add_token_vectors, or hand in a cross-encoder (rerank=…)").at_shell(
-                f"{fact}\n  make them: munjang index {self.store.name} --late"
-            )
-        return replace(request, late=late)
+        return make_request(values, rerank, self.store, self.query_encoder)
 
 
 _DEFAULTS: dict[str, Any] = {name: declared.default for name, declared in declared_options(Library.search).items()}

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
+from typing import Annotated, TypeAlias, get_args
 
 from munjang.errors import UsageError, quote
 from munjang.library.passages import CHARACTERS_PER_TOKEN, DEFAULT_CHARACTERS
 from munjang.library.sqlite_store import SqliteStore
 from munjang.library.store import Settings, Store
 from munjang.library.words import with_stems
+from munjang.options import Option
 from munjang.text.korean import Analyser, choose_analyser, split_by
-from munjang.types import Compute, Encoder, RoleEncoder
+from munjang.types import Compute, Encoder, RoleEncoder, check_encoder
 
 ADDRESSES = ("postgresql://", "postgres://")
 """How the name of a library on a server begins."""
@@ -22,12 +23,21 @@ COMPUTES: tuple[Compute, ...] = tuple(each for each in get_args(Compute) if each
 LEAST_CHARACTERS, MOST_CHARACTERS = 200, 4_000
 
 
-def open_store(path: str | Path, create_with: Settings | None, *, name: str | None = None) -> tuple[Store, Path | None]:
+DistributedOption: TypeAlias = Annotated[
+    bool, Option("Spread the library over the nodes of a PostgreSQL cluster (Citus; new libraries only).")
+]
+
+
+def open_store(
+    path: str | Path, create_with: Settings | None, *, name: str | None = None, distributed: bool = False
+) -> tuple[Store, Path | None]:
     """Return the store, and the folder for its caches if it wants any; messages call it by its name, else by its place."""
     if isinstance(path, str) and path.startswith(ADDRESSES):
         from munjang.library.pgvector_store import PgvectorStore
 
-        return PgvectorStore.open(path, create_with=create_with, name=name), None
+        return PgvectorStore.open(path, create_with=create_with, name=name, distributed=distributed), None
+    if distributed:
+        raise UsageError(f"{path}: is a file, expected the address of a Citus coordinator, postgresql://host/database#name")
     path = Path(path)
     return SqliteStore.open(path, create_with=create_with, name=name), path.with_name(path.name + ".cache")
 
@@ -54,11 +64,20 @@ def choose_views(encoder: Encoder, query_encoder: Encoder | None, made: str | No
 
     `made` is the fingerprint that a library was made with, None for a new one. A library made without prompts is read without them.
     """
+    check_encoder(encoder)
+    check_encoder(query_encoder or encoder, "query_encoder")
     documents = encoder.for_documents() if isinstance(encoder, RoleEncoder) else encoder
     queries = query_encoder or encoder
     if made != documents.fingerprint and made == encoder.fingerprint:
         return encoder, queries
     return documents, queries.for_queries() if isinstance(queries, RoleEncoder) else queries
+
+
+def require_encoder(encoder: Encoder | None, store: Store) -> Encoder:
+    """Return the encoder; refuse to go on without one."""
+    if encoder is None:
+        raise UsageError(f"{store.name}: was opened without a model, which this needs\n  open it with an encoder")
+    return encoder
 
 
 def check_model(store: Store, encoder: Encoder) -> None:
@@ -76,16 +95,16 @@ def check_settings(name: str, found: Settings, encoder: Encoder) -> None:
     (model_then, _, prompt_then), (model_now, _, prompt_now) = found.fingerprint.partition(" "), encoder.fingerprint.partition(" ")
     if model_then == model_now:
         fact = f"{name}: was built with {named} and {_say_prompt(prompt_then)}, found {_say_prompt(prompt_now)}"
-        raise UsageError(f"{fact}\n  open it with that prompt (SentenceEncoder.with_prompt), or encode it anew with Library.reencode")
+        raise UsageError(f"{fact}\n  open it with that prompt (SentenceEncoder.with_prompt), or re-encode it with Library.reencode")
     for setting, made, asked in (
         ("compute", _compute_then(found, encoder), _compute(encoder)),
         ("pooling", found.pooling if is_named_so else None, _pooling(encoder)),
     ):
         if made is not None and asked is not None and made != asked:
             fact = f"{name}: was built with {named} and {setting} {made}, found {setting} {asked}"
-            raise UsageError(
-                f"{fact}\n  load the model with {setting}={made!r}, or encode the library anew with Library.reencode"
-            ).at_shell(f"{fact}\n  leave --{setting} out, or encode the library anew: munjang reencode {name} --{setting} {asked}")
+            raise UsageError(f"{fact}\n  load the model with {setting}={made!r}, or re-encode the library with Library.reencode").at_shell(
+                f"{fact}\n  leave --{setting} out, or re-encode the library: munjang reencode {name} --{setting} {asked}"
+            )
     fact = f"{name}: was built with {named}, found {given}"
     if not is_named_so:
         raise UsageError(f"{fact}\n  use {quote(found.model)}, or change the library's model with Library.reencode").at_shell(
@@ -93,10 +112,10 @@ def check_settings(name: str, found: Settings, encoder: Encoder) -> None:
         )
     raise UsageError(
         f"{fact}; the name is the same, so its weights, its prompt or its longest text differ\n"
-        "  load the model that was used then, or encode the library anew with Library.reencode"
+        "  load the model that was used then, or re-encode the library with Library.reencode"
     ).at_shell(
         f"{fact}; the name is the same, so its files changed, or its prompt\n"
-        "  name the folder of the model that was used then with --model, or encode the library anew with munjang reencode"
+        "  name the folder of the model that was used then with --model, or re-encode the library with munjang reencode"
     )
 
 

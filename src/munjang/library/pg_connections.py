@@ -1,7 +1,8 @@
 """Connections to PostgreSQL: who may use which, what a snapshot is, and what the server's errors mean to people.
 
 Idle connections wait in a list. A thread inside `snapshot` reads through one connection in one REPEATABLE READ transaction; a walk has a
-connection of its own, so that it is not disturbed by whatever its caller does meanwhile.
+connection of its own, so that it is not disturbed by whatever its caller does meanwhile. In a cluster, every read is such a snapshot
+(`pg_cluster`).
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 import re
 import selectors
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from munjang.errors import Busy, DamagedFile, InputError, MissingExtra, MunjangError, NoSpace, UsageError, quote
@@ -27,7 +28,19 @@ _REST = re.compile(r"([^@:/?#]*(:[^@:/?#]*)?@)?([^@:/?#\[\]]*|\[[0-9a-fA-F:.]+\]
 """user:password@host:port,more hosts/database?options#name; whatever does not fit may be a password cut in two."""
 _BUSY_STATES = {"40001", "40P01", "53300", "55P03", "57014"}
 """Another transaction in the way, no connection left, a limit of time."""
-_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+
+class Executes(Protocol):
+    """A connection, or what stands in for one."""
+
+    def execute(self, query: bytes, values: Any = None, /) -> Any:
+        """Execute a statement, whose values are bound."""
+        ...
+
+
+ClusterReading: TypeAlias = "Callable[[psycopg.Connection[Any], str, Executes | None], AbstractContextManager[Executes]]"
+"""Begins a read in a cluster: on a connection, in a schema, inside an outer read or none."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +93,8 @@ class PostgresConnections:
 
     def __init__(self, address: Address) -> None:
         self.address = address
+        self.cluster: ClusterReading | None = None
+        """None for a library on one server."""
         self._idle: list[psycopg.Connection[Any]] = []
         self._is_closed = False
         self._lock = threading.Lock()
@@ -101,20 +116,19 @@ class PostgresConnections:
         return connection
 
     @contextmanager
-    def reader(self) -> Iterator[psycopg.Connection[Any]]:
+    def reader(self) -> Iterator[Executes]:
         """Lend a connection for one read; inside a snapshot, the snapshot's."""
-        held = getattr(self._local, "snapshot", None)
-        if held is not None:
-            with translate_errors(self.address):
+        if self._outer() is not None or self.cluster is not None:
+            with self.snapshot() as held, translate_errors(self.address):
                 yield held
             return
         with self._lent() as connection, translate_errors(self.address):
             yield connection
 
     @contextmanager
-    def snapshot(self) -> Iterator[psycopg.Connection[Any]]:
+    def snapshot(self) -> Iterator[Executes]:
         """Let this thread's reads see one commit; a snapshot inside a snapshot is the outer one."""
-        held = getattr(self._local, "snapshot", None)
+        held = self._outer()
         if held is not None:
             yield held
             return
@@ -126,13 +140,13 @@ class PostgresConnections:
                 self._local.snapshot = None
 
     @contextmanager
-    def walk(self) -> Iterator[psycopg.Connection[Any]]:
+    def walk(self) -> Iterator[Executes]:
         """Lend a connection whose reads all see one commit: this thread's snapshot's if it is inside one, as of its first read."""
+        begin = self.cluster or _begin_reading
         with self._lent() as connection, translate_errors(self.address):
-            run(connection, _SNAPSHOT)
-            self._join_snapshot(connection)
             try:
-                yield connection
+                with begin(connection, self.address.schema, self._outer()) as reading:
+                    yield reading
             finally:
                 roll_back(connection)
 
@@ -143,13 +157,9 @@ class PostgresConnections:
         for connection in idle:
             connection.close()
 
-    def _join_snapshot(self, connection: psycopg.Connection[Any]) -> None:
-        held = getattr(self._local, "snapshot", None)
-        if held is None:
-            run(connection, "SELECT 1 FROM settings")  # PostgreSQL takes the snapshot with the first read
-        else:
-            name = run(held, "SELECT pg_export_snapshot()").fetchone()[0]
-            run(connection, f"SET TRANSACTION SNAPSHOT '{name}'")
+    def _outer(self) -> Executes | None:
+        """Return what this thread reads with, if it is inside a snapshot."""
+        return getattr(self._local, "snapshot", None)
 
     def take(self) -> psycopg.Connection[Any]:
         """Return a connection until it is given back: an idle one, else a new one."""
@@ -188,6 +198,17 @@ class PostgresConnections:
             self.give_back(connection)
 
 
+@contextmanager
+def _begin_reading(connection: psycopg.Connection[Any], _schema: str, outer: Executes | None) -> Iterator[Executes]:
+    run(connection, SNAPSHOT)
+    if outer is None:
+        run(connection, "SELECT 1 FROM settings")  # PostgreSQL takes the snapshot with the first read
+    else:
+        name = run(outer, "SELECT pg_export_snapshot()").fetchone()[0]
+        run(connection, f"SET TRANSACTION SNAPSHOT '{name}'")
+    yield connection
+
+
 def _is_quiet(connection: psycopg.Connection[Any]) -> bool:
     """Return whether an idle connection is still there; a server that went says so, or closes, and either can be read."""
     if connection.closed or connection.broken:
@@ -197,7 +218,7 @@ def _is_quiet(connection: psycopg.Connection[Any]) -> bool:
         return not selector.select(timeout=0)
 
 
-def run(connection: psycopg.Connection[Any], sql: str, values: Any = None) -> Any:
+def run(connection: Executes, sql: str, values: Any = None) -> Any:
     """Execute a statement; values are always bound."""
     return connection.execute(sql.encode(), values)
 

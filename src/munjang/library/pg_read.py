@@ -7,14 +7,15 @@ does it (k1 = 1.2, b = 0.75, a word of more than half of all passages weighs nex
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from munjang.errors import DamagedFile, quote
-from munjang.library.pg_connections import run
+from munjang.library.pg_cluster import PROPAGATE, ClusterReader, same_document
+from munjang.library.pg_connections import Executes, run
+from munjang.library.pg_index import NearIndex
 from munjang.library.pg_schema import read_settings as read_settings
 from munjang.library.pg_tokens import read_codebook as read_codebook
 from munjang.library.pg_tokens import read_rows_without_codes as read_rows_without_codes
@@ -22,11 +23,8 @@ from munjang.library.pg_tokens import read_token_codes as read_token_codes
 from munjang.library.pg_write import BY_ID, keys_of, vector_text, word_counts
 from munjang.library.store import MAX_WORDS, Document, Entry, Passage, Place, Scored, VectorBlock, document_checksum, passage_checksum
 from munjang.library.where import Condition
-from munjang.library.where_postgres import where_postgres
+from munjang.library.where_sql import where_postgres
 from munjang.types import Ints, Vectors
-
-if TYPE_CHECKING:
-    import psycopg
 
 _DOCUMENTS = "SELECT number, id, text, metadata, content_hash, checksum FROM documents"
 _VECTORS = """SELECT passages."row", passages.document, start, stop, vector_send(vector), passages.checksum, documents.id, words
@@ -36,35 +34,43 @@ _BM25 = """
     asked AS (SELECT word, greatest(ln((n - count(*) + 0.5) / (count(*) + 0.5)), 1e-6)::float8 AS weight
               FROM words, size WHERE word = ANY(%s) GROUP BY word, n)
     SELECT words."row", sum(weight * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * length / mean))) AS score
-    FROM words JOIN asked USING (word) JOIN passages ON passages."row" = words."row"
+    FROM words JOIN asked USING (word) JOIN passages ON passages."row" = words."row"{same}
     JOIN documents ON documents.number = passages.document, size
-    WHERE {condition} GROUP BY words."row" ORDER BY score DESC, words."row" LIMIT %s"""
+    WHERE {condition} GROUP BY passages.document, words."row" ORDER BY score DESC, words."row" LIMIT %s"""
 
 
-def read_documents(connection: psycopg.Connection[Any], ids: Sequence[str], name: str) -> dict[str, Document]:
+def read_documents(connection: Executes, ids: Sequence[str], name: str) -> dict[str, Document]:
     """Return the documents with these ids."""
     found = run(connection, f"{_DOCUMENTS} WHERE {BY_ID}", (keys_of(ids),))
     documents = (_document(row, name) for row in found)
     return {document.id: document for document in documents}
 
 
-def read_entries(
-    connection: psycopg.Connection[Any], *, dimension: int, block: int, name: str, tokens: bool = False
-) -> Iterator[list[Entry]]:
+def read_entries(connection: Executes, *, dimension: int, block: int, name: str, tokens: bool = False) -> Iterator[list[Entry]]:
     """Yield all documents with passages and vectors, by their number."""
     after = 0
     while found := run(connection, f"{_DOCUMENTS} WHERE number > %s ORDER BY number LIMIT %s", (after, block)).fetchall():
-        numbers = [row[0] for row in found]
-        passages: dict[int, list[tuple[Any, ...]]] = {number: [] for number in numbers}
-        for row in run(connection, f'{_VECTORS} WHERE passages.document = ANY(%s) ORDER BY passages."row"', (numbers,)):
-            passages[row[1]].append(row)
-        rows = [row[0] for each in passages.values() for row in each]
-        codes = read_token_codes(connection, rows, name) if tokens else {}
-        yield [_entry(row, passages[row[0]], dimension, name, codes) for row in found]
-        after = numbers[-1]
+        yield _entries(connection, found, dimension=dimension, name=name, tokens=tokens)
+        after = found[-1][0]
 
 
-def read_vectors(connection: psycopg.Connection[Any], *, after: int, dimension: int, block: int, name: str) -> Iterator[VectorBlock]:
+def read_entries_of(connection: Executes, ids: Sequence[str], *, dimension: int, name: str, tokens: bool) -> list[Entry]:
+    """Return these documents with passages and vectors, by their number."""
+    found = run(connection, f"{_DOCUMENTS} WHERE {BY_ID} ORDER BY number", (keys_of(ids),)).fetchall()
+    return _entries(connection, found, dimension=dimension, name=name, tokens=tokens)
+
+
+def _entries(connection: Executes, found: list[tuple[Any, ...]], *, dimension: int, name: str, tokens: bool) -> list[Entry]:
+    numbers = [row[0] for row in found]
+    passages: dict[int, list[tuple[Any, ...]]] = {number: [] for number in numbers}
+    for row in run(connection, f'{_VECTORS} WHERE passages.document = ANY(%s) ORDER BY passages."row"', (numbers,)):
+        passages[row[1]].append(row)
+    rows = [row[0] for each in passages.values() for row in each]
+    codes = read_token_codes(connection, rows, name) if tokens else {}
+    return [_entry(row, passages[row[0]], dimension, name, codes) for row in found]
+
+
+def read_vectors(connection: Executes, *, after: int, dimension: int, block: int, name: str) -> Iterator[VectorBlock]:
     """Yield the vectors of the rows behind `after`."""
     sql = f'{_VECTORS} WHERE passages."row" > %s ORDER BY passages."row" LIMIT %s'
     while found := run(connection, sql, (after, block)).fetchall():
@@ -72,55 +78,63 @@ def read_vectors(connection: psycopg.Connection[Any], *, after: int, dimension: 
         after = found[-1][0]
 
 
-def read_vectors_of(connection: psycopg.Connection[Any], rows: Sequence[int] | Ints, *, dimension: int, name: str) -> VectorBlock:
+def read_vectors_of(connection: Executes, rows: Sequence[int] | Ints, *, dimension: int, name: str) -> VectorBlock:
     """Return the vectors of these rows."""
-    found = run(connection, f'{_VECTORS} WHERE passages."row" = ANY(%s) ORDER BY passages."row"', (_listed(rows),)).fetchall()
+    found = run(connection, f'{_VECTORS} WHERE passages."row" = ANY(%s) ORDER BY passages."row"', (_to_list(rows),)).fetchall()
     return _vector_block(found, dimension, name)
 
 
-def read_rows(connection: psycopg.Connection[Any], where: Condition | None) -> Ints:
+def read_rows(connection: Executes, where: Condition | None) -> Ints:
     """Return the rows of the documents that meet the condition."""
     sql, values = where_postgres(where)
     joined = 'SELECT "row" FROM passages JOIN documents ON documents.number = passages.document'
     return _ints(run(connection, f'{joined} WHERE {sql} ORDER BY "row"', values or None))
 
 
-def read_rows_of(connection: psycopg.Connection[Any], ids: Sequence[str]) -> Ints:
+def read_rows_of(connection: Executes, ids: Sequence[str]) -> Ints:
     """Return the rows of these documents."""
-    joined = 'SELECT "row" FROM passages JOIN documents ON documents.number = passages.document'
-    return _ints(run(connection, f'{joined} WHERE {BY_ID} ORDER BY "row"', (keys_of(ids),)))
+    return np.sort(np.array([row for rows in read_rows_by_id(connection, ids).values() for row in rows], dtype=np.int64))
 
 
-def read_places(connection: psycopg.Connection[Any], rows: Sequence[int] | Ints) -> dict[int, Place]:
+def read_rows_by_id(connection: Executes, ids: Sequence[str]) -> dict[str, list[int]]:
+    """Return the rows of each of these documents, in ascending order."""
+    joined = 'SELECT id, "row" FROM passages JOIN documents ON documents.number = passages.document'
+    found: dict[str, list[int]] = {}
+    for id, row in run(connection, f'{joined} WHERE {BY_ID} ORDER BY "row"', (keys_of(ids),)):
+        found.setdefault(id, []).append(row)
+    return found
+
+
+def read_places(connection: Executes, rows: Sequence[int] | Ints) -> dict[int, Place]:
     """Return where these rows stand."""
     sql = """SELECT "row", id, start, stop FROM passages JOIN documents ON documents.number = passages.document
              WHERE "row" = ANY(%s) ORDER BY "row" """
-    return {row: Place(row, id, start, stop) for row, id, start, stop in run(connection, sql, (_listed(rows),))}
+    return {row: Place(row, id, start, stop) for row, id, start, stop in run(connection, sql, (_to_list(rows),))}
 
 
-def read_has_key(connection: psycopg.Connection[Any], key: str) -> bool:
+def read_has_key(connection: Executes, key: str) -> bool:
     """Say whether any document's metadata have this key."""
     if "\x00" in key:  # which no text in PostgreSQL holds
         return False
     return bool(run(connection, "SELECT EXISTS (SELECT 1 FROM documents WHERE jsonb_exists(found, %s))", (key,)).fetchone()[0])
 
 
-def read_keys(connection: psycopg.Connection[Any], limit: int) -> list[str]:
+def read_keys(connection: Executes, limit: int) -> list[str]:
     """Return keys of the metadata."""
     return sorted(key for (key,) in run(connection, "SELECT DISTINCT jsonb_object_keys(found) FROM documents LIMIT %s", (limit,)))
 
 
-def read_lexical(connection: psycopg.Connection[Any], words: Sequence[str], k: int, where: Condition | None) -> list[Scored]:
+def read_lexical(connection: Executes, words: Sequence[str], k: int, where: Condition | None) -> list[Scored]:
     """Return the k rows that BM25 puts first for any of these words."""
     asked = list(word_counts(words[:MAX_WORDS]))
     if not asked or k < 1:
         return []
     condition, values = where_postgres(where)
-    found = run(connection, _BM25.format(condition=condition), (asked, *values, k))
+    found = run(connection, _BM25.format(condition=condition, same=same_document("words", connection)), (asked, *values, k))
     return [Scored(row, float(score)) for row, score in found]
 
 
-def read_word_frequencies(connection: psycopg.Connection[Any], words: Sequence[str]) -> tuple[int, list[int]]:
+def read_word_frequencies(connection: Executes, words: Sequence[str]) -> tuple[int, list[int]]:
     """Return the number of passages, and how many of them hold each word."""
     asked = list(word_counts(words[:MAX_WORDS]))
     found = dict(run(connection, "SELECT word, count(*) FROM words WHERE word = ANY(%s) GROUP BY word", (asked,)).fetchall())
@@ -128,36 +142,55 @@ def read_word_frequencies(connection: psycopg.Connection[Any], words: Sequence[s
     return int(passages), [int(found.get(word, 0)) for word in asked]
 
 
+def read_words_between(connection: Executes, first: str, last: str) -> dict[str, int]:
+    """Return the words in a range, and how many passages hold each."""
+    sql = "SELECT word, count(*) FROM words WHERE word >= %s AND word < %s GROUP BY word"
+    return dict(run(connection, sql, (first, last)).fetchall())
+
+
 def read_nearest(
-    connection: psycopg.Connection[Any], query_D: Vectors, k: int, *, dimension: int, where: Condition | None, exact: bool
+    connection: Executes, query_D: Vectors, k: int, *, where: Condition | None, index: NearIndex | None = None
 ) -> list[Scored]:
-    """Return the k rows with the highest cosine, inside the caller's transaction; not `exact` lets the index choose."""
+    """Return the k rows with the highest cosine, inside the caller's transaction: all are compared, or those that an index proposes."""
     condition, values = where_postgres(where)
-    run(connection, f"SET LOCAL enable_indexscan = {'off' if exact else 'on'}")
-    run(connection, "SET LOCAL hnsw.iterative_scan = strict_order")
-    run(connection, f"SET LOCAL hnsw.ef_search = {min(1_000, max(100, 4 * int(k)))}")
-    typed = f"vector({int(dimension)})"
-    sql = f"""SELECT "row", vector::{typed} <=> %s::{typed} AS distance
-              FROM passages {"" if where is None else "JOIN documents ON documents.number = passages.document"}
-              WHERE vector_dims(vector) = {int(dimension)} AND {condition} ORDER BY vector::{typed} <=> %s::{typed} LIMIT %s"""  # noqa: S608
     text = vector_text(query_D)
-    found = run(connection, sql, (text, *values, text, k))
-    scored = [Scored(row, 0.0 if math.isnan(distance) else 1 - float(distance)) for row, distance in found]
-    return sorted(scored, key=lambda each: (-each.score, each.row))
+    typed = f"vector({len(query_D)})"
+    cosine = f"1 - coalesce(nullif(vector::{typed} <=> %s::{typed}, 'NaN'), 1)"  # a vector of zeros has nothing in common with any
+    if index is None:
+        order, asked, wanted = 'score DESC, "row"', [text, *values], k
+    else:
+        if isinstance(connection, ClusterReader):
+            run(connection, PROPAGATE)
+        run(connection, index.settings(k))
+        order, asked, wanted = index.order, [text, *values, text], index.count_proposals(k)
+    sql = f"""SELECT "row", {cosine} AS score
+              FROM passages {"" if where is None else "JOIN documents ON documents.number = passages.document"}
+              WHERE vector_dims(vector) = {len(query_D)} AND {condition} ORDER BY {order} LIMIT %s"""  # noqa: S608
+    scored = [Scored(row, float(score)) for row, score in run(connection, sql, (*asked, wanted))]
+    if index is not None and len(scored) < k:
+        return read_nearest(connection, query_D, k, where=where)
+    return sorted(scored, key=lambda each: (-each.score, each.row))[:k]
 
 
-def read_count(connection: psycopg.Connection[Any]) -> tuple[int, int]:
+def read_count(connection: Executes) -> tuple[int, int]:
     """Return the number of documents and of passages."""
     documents, passages = run(connection, "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM passages)").fetchone()
     return int(documents), int(passages)
 
 
-def read_generation(connection: psycopg.Connection[Any]) -> int:
+def read_bytes(connection: Executes) -> int:
+    """Return what the tables of a library on one server take on its disk, with their indexes."""
+    sql = """SELECT sum(pg_total_relation_size(pg_class.oid)) FROM pg_class
+             WHERE relkind = 'r' AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'settings'::regclass)"""
+    return int(run(connection, sql).fetchone()[0])
+
+
+def read_generation(connection: Executes) -> int:
     """Return the number of the last commit."""
     return int(run(connection, "SELECT generation FROM settings").fetchone()[0])
 
 
-def findings(connection: psycopg.Connection[Any], *, dimension: int) -> Iterator[str]:
+def findings(connection: Executes, *, dimension: int) -> Iterator[str]:
     """Yield what is wrong, one sentence each."""
     for number, *parts, checksum in run(connection, _DOCUMENTS):
         if document_checksum(*parts) != checksum:
@@ -169,10 +202,13 @@ def findings(connection: psycopg.Connection[Any], *, dimension: int) -> Iterator
                 yield f"the vector of passage {each[0]} fails its checksum"
         after = found[-1][0]
     for sql, what in (
-        ("SELECT count(*) FROM documents WHERE number NOT IN (SELECT document FROM passages)", "documents without a passage"),
         (
-            """SELECT count(*) FROM passages WHERE length <> coalesce(array_length(words, 1), 0) OR length <
-               (SELECT coalesce(sum(words.count), 0) FROM words WHERE words."row" = passages."row")""",
+            "SELECT count(*) FROM documents WHERE NOT EXISTS (SELECT 1 FROM passages WHERE passages.document = documents.number)",
+            "documents without a passage",
+        ),
+        (
+            f"""SELECT count(*) FROM passages WHERE length <> coalesce(array_length(words, 1), 0) OR length <
+                (SELECT coalesce(sum(words.count), 0) FROM words WHERE words."row" = passages."row"{same_document("words", connection)})""",  # noqa: S608
             "passages whose words are not those that were counted",
         ),
     ):
@@ -214,7 +250,7 @@ def _vector_bytes(each: tuple[Any, ...], dimension: int) -> bytes | None:
     return vector if whole else None
 
 
-def _listed(rows: Sequence[int] | Ints) -> list[int]:
+def _to_list(rows: Sequence[int] | Ints) -> list[int]:
     return [int(row) for row in rows]
 
 

@@ -13,25 +13,26 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from munjang.errors import InputError
-from munjang.library.pg_connections import run
+from munjang.library.pg_cluster import make_tables
+from munjang.library.pg_connections import Executes, run
 from munjang.library.store import Settings
-from munjang.library.where_postgres import NUMBER_FUNCTION
+from munjang.library.where_sql import NUMBER_FUNCTION
 
 if TYPE_CHECKING:
     import psycopg
-
-LARGEST_INDEXED = 2_000
-"""Dimensions that pgvector's index takes."""
 
 COLUMNS = "model, fingerprint, dimension, analyser, passage_characters, passage_overlap, compute, pooling"
 _NAMES = COLUMNS.split(", ")
 _MARKS = ", ".join(["%s"] * len(_NAMES))
 _LATER_COLUMNS = ("compute", "pooling", "weights")
 """Columns that Munjang 0.1 did not write; they are added when the settings are replaced."""
-_TABLES = (
+_OWN_TABLES = (
     "CREATE TABLE settings (one integer PRIMARY KEY CHECK (one = 1), uuid text NOT NULL, generation bigint NOT NULL,"
     " last_row bigint NOT NULL, last_number bigint NOT NULL, model text NOT NULL, fingerprint text NOT NULL, dimension integer NOT NULL,"
     " analyser text NOT NULL, passage_characters integer NOT NULL, passage_overlap integer NOT NULL, compute text, pooling text)",
+    "CREATE TABLE writer (pid integer NOT NULL, since text NOT NULL, purpose text NOT NULL)",
+)
+_TABLES = (
     # An id may be longer than an index entry, so it is found by its hash.
     "CREATE TABLE documents (number bigint PRIMARY KEY, key bytea NOT NULL UNIQUE, id text NOT NULL, text text NOT NULL,"
     " metadata text NOT NULL, found jsonb NOT NULL GENERATED ALWAYS AS (metadata::jsonb) STORED, content_hash text NOT NULL,"
@@ -39,35 +40,39 @@ _TABLES = (
     'CREATE TABLE passages ("row" bigint PRIMARY KEY, document bigint NOT NULL REFERENCES documents (number) ON DELETE CASCADE,'
     " start integer NOT NULL, stop integer NOT NULL, words text[] NOT NULL, length integer NOT NULL, vector vector NOT NULL,"
     " checksum bigint NOT NULL)",
+    # Beside long words a vector would be moved out of its row, and every comparison would fetch it from there.
+    "ALTER TABLE passages ALTER COLUMN vector SET STORAGE MAIN",
     "CREATE INDEX passages_of ON passages (document)",
     'CREATE TABLE words (word text COLLATE "C" NOT NULL, "row" bigint NOT NULL REFERENCES passages ("row") ON DELETE CASCADE,'
     ' count integer NOT NULL, PRIMARY KEY (word, "row"))',
     'CREATE INDEX words_of ON words ("row")',
-    "CREATE TABLE writer (pid integer NOT NULL, since text NOT NULL, purpose text NOT NULL)",
 )
+"""Of a library on one server; those of a cluster are in `pg_cluster`."""
 
 
-def create(connection: psycopg.Connection[Any], schema: str, settings: Settings) -> None:
-    """Make the tables, unless they exist."""
+def create(connection: psycopg.Connection[Any], schema: str, settings: Settings, *, distributed: bool = False) -> None:
+    """Make the tables, unless they exist; `distributed` spreads them over the nodes of a cluster."""
     with connection.transaction():
         run(connection, "SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", (schema,))  # two makers at once: one waits
         if exists(connection, schema):
             return
         _need_pgvector(connection)
         run(connection, f"CREATE SCHEMA IF NOT EXISTS {schema}")
-        for statement in (*_TABLES, NUMBER_FUNCTION):
+        for statement in (NUMBER_FUNCTION, *_OWN_TABLES, *(() if distributed else _TABLES)):
             run(connection, statement)
+        if distributed:
+            make_tables(connection)
         names = f"one, generation, last_row, last_number, uuid, {COLUMNS}"
         sql = f"INSERT INTO settings ({names}) VALUES (1, 1, 0, 0, %s, {_MARKS})"  # noqa: S608
         run(connection, sql, (uuid.uuid4().hex, *_values(settings)))
 
 
-def exists(connection: psycopg.Connection[Any], schema: str) -> bool:
+def exists(connection: Executes, schema: str) -> bool:
     """Say whether there is a library."""
     return bool(run(connection, "SELECT to_regclass(%s) IS NOT NULL", (f"{schema}.settings",)).fetchone()[0])
 
 
-def read_settings(connection: psycopg.Connection[Any]) -> Settings:
+def read_settings(connection: Executes) -> Settings:
     """Return what all vectors have in common."""
     found = run(connection, "SELECT to_jsonb(settings) FROM settings").fetchone()[0]
     return Settings(*(found.get(name) for name in (*_NAMES, "weights")))
@@ -86,16 +91,6 @@ def add_later_columns(connection: psycopg.Connection[Any]) -> None:
     for name in _LATER_COLUMNS:
         if name not in known:
             run(connection, f"ALTER TABLE settings ADD COLUMN IF NOT EXISTS {name} text")
-
-
-def make_index(connection: psycopg.Connection[Any], dimension: int) -> None:
-    """Make the HNSW index for vectors of this dimension, unless it exists or cannot."""
-    if dimension <= LARGEST_INDEXED:
-        run(
-            connection,
-            f"CREATE INDEX IF NOT EXISTS passages_near_{int(dimension)} ON passages"
-            f" USING hnsw ((vector::vector({int(dimension)})) vector_cosine_ops) WHERE vector_dims(vector) = {int(dimension)}",
-        )
 
 
 def _need_pgvector(connection: psycopg.Connection[Any]) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from munjang.errors import DamagedFile, InputError, UsageError
-from munjang.library.pg_connections import run
+from munjang.library.pg_cluster import ClusterReader, same_document
+from munjang.library.pg_connections import Executes, run
 from munjang.library.store import StoredCodebook, codes_checksum
 from munjang.types import Ints
 from munjang.vectors.maxsim import TokenCodebook
@@ -17,9 +18,12 @@ from munjang.wording import count
 if TYPE_CHECKING:
     import psycopg
 
-_TABLES = (
+CODEBOOK_TABLE = (
     "CREATE TABLE IF NOT EXISTS token_codebook (one integer PRIMARY KEY CHECK (one = 1), format text NOT NULL, fingerprint text NOT NULL,"
-    " complete boolean NOT NULL, centre bytea NOT NULL, scale bytea NOT NULL, checksum bigint NOT NULL)",
+    " complete boolean NOT NULL, centre bytea NOT NULL, scale bytea NOT NULL, checksum bigint NOT NULL)"
+)
+_TABLES = (
+    CODEBOOK_TABLE,
     'CREATE TABLE IF NOT EXISTS token_codes ("row" bigint PRIMARY KEY REFERENCES passages ("row") ON DELETE CASCADE,'
     " codes bytea NOT NULL, checksum bigint NOT NULL)",
 )
@@ -29,14 +33,19 @@ def write_codebook(connection: psycopg.Connection[Any], stored: StoredCodebook) 
     """Replace the codebook, inside the caller's transaction; codes of another one go."""
     for statement in _TABLES:
         run(connection, statement)
+    if replace_codebook(connection, stored):
+        run(connection, "DELETE FROM token_codes")
+
+
+def replace_codebook(connection: psycopg.Connection[Any], stored: StoredCodebook) -> bool:
+    """Replace the codebook alone, and say whether codes of another one may be there."""
     before = run(connection, "SELECT format, centre, scale FROM token_codebook").fetchone()
     book = stored.codebook
     now = (book.format, book.centre_D.tobytes(), book.scale_D.tobytes())
-    if before is not None and (before[0], bytes(before[1]), bytes(before[2])) != now:
-        run(connection, "DELETE FROM token_codes")
     run(connection, "DELETE FROM token_codebook")
     values = (book.format, stored.fingerprint, stored.complete, *now[1:], stored.checksum)
     run(connection, "INSERT INTO token_codebook VALUES (1, %s, %s, %s, %s, %s, %s)", values)
+    return before is not None and (before[0], bytes(before[1]), bytes(before[2])) != now
 
 
 def drop_codebook(connection: psycopg.Connection[Any]) -> None:
@@ -46,22 +55,28 @@ def drop_codebook(connection: psycopg.Connection[Any]) -> None:
         run(connection, "DELETE FROM token_codebook")
 
 
-def put_codes(connection: psycopg.Connection[Any], rows: Iterable[tuple[int, bytes]], book: StoredCodebook | None) -> None:
-    """Write the codes of passages; rows that do not exist are left alone."""
-    for row, codes in rows:
-        if book is None or len(codes) % book.codebook.token_bytes:
-            raise UsageError(f"passage {row}: found {count(len(codes), 'byte')} of token codes, expected codes of the library's codebook")
-        sql = """INSERT INTO token_codes SELECT %s, %s, %s WHERE EXISTS (SELECT 1 FROM passages WHERE "row" = %s)
-                 ON CONFLICT ("row") DO UPDATE SET codes = excluded.codes, checksum = excluded.checksum"""
-        run(connection, sql, (row, codes, codes_checksum(row, book.codebook, codes), row))
+def put_codes(connection: psycopg.Connection[Any], codes: Mapping[int, bytes], book: StoredCodebook | None) -> None:
+    """Write the codes of passages that exist."""
+    sql = b"""INSERT INTO token_codes ("row", codes, checksum) VALUES (%s, %s, %s)
+              ON CONFLICT ("row") DO UPDATE SET codes = excluded.codes, checksum = excluded.checksum"""
+    with connection.cursor() as cursor:
+        cursor.executemany(sql, [(row, code, checksum) for row, code, checksum in check_codes(codes, book)])
 
 
-def has_tables(connection: psycopg.Connection[Any]) -> bool:
+def check_codes(codes: Mapping[int, bytes], book: StoredCodebook | None) -> Iterator[tuple[int, bytes, int]]:
+    """Yield rows, codes and their checksums; refuse codes that are not those of the codebook."""
+    for row, code in codes.items():
+        if book is None or len(code) % book.codebook.token_bytes:
+            raise UsageError(f"passage {row}: found {count(len(code), 'byte')} of token codes, expected codes of the library's codebook")
+        yield row, code, codes_checksum(row, book.codebook, code)
+
+
+def has_tables(connection: Executes) -> bool:
     """Say whether the library ever had token codes."""
     return run(connection, "SELECT to_regclass('token_codebook')").fetchone()[0] is not None
 
 
-def read_codebook(connection: psycopg.Connection[Any]) -> StoredCodebook | None:
+def read_codebook(connection: Executes) -> StoredCodebook | None:
     """Return what the token codes mean; None where there are none."""
     if not has_tables(connection):
         return None
@@ -78,14 +93,15 @@ def read_codebook(connection: psycopg.Connection[Any]) -> StoredCodebook | None:
     return stored
 
 
-def read_token_codes(connection: psycopg.Connection[Any], rows: Sequence[int] | Ints, name: str) -> dict[int, bytes]:
+def read_token_codes(connection: Executes, rows: Sequence[int] | Ints, name: str) -> dict[int, bytes]:
     """Return the codes of those of these rows that have any."""
     stored = read_codebook(connection)
     if stored is None:
         return {}
     found: dict[int, bytes] = {}
     wanted = [int(row) for row in rows]
-    for row, codes, checksum in run(connection, 'SELECT "row", codes, checksum FROM token_codes WHERE "row" = ANY(%s)', (wanted,)):
+    sql = f'SELECT "row", codes, checksum FROM token_codes WHERE "row" = ANY(%s){_of_book(connection, stored)}'  # noqa: S608
+    for row, codes, checksum in run(connection, sql, (wanted,)):
         if codes_checksum(row, stored.codebook, codes) != checksum:
             raise DamagedFile(
                 f"{name}: the token codes of passage {row} fail their checksum\n  run munjang check, then add its document again"
@@ -94,14 +110,17 @@ def read_token_codes(connection: psycopg.Connection[Any], rows: Sequence[int] | 
     return found
 
 
-def read_rows_without_codes(connection: psycopg.Connection[Any], limit: int) -> Ints:
+def read_rows_without_codes(connection: Executes, limit: int) -> Ints:
     """Return the first rows that have no token codes."""
-    known = 'WHERE "row" NOT IN (SELECT "row" FROM token_codes)' if has_tables(connection) else ""
+    known = ""
+    if has_tables(connection):
+        same = same_document("token_codes", connection) + _of_book(connection, read_codebook(connection))
+        known = f'WHERE NOT EXISTS (SELECT 1 FROM token_codes WHERE token_codes."row" = passages."row"{same})'  # noqa: S608
     found = run(connection, f'SELECT "row" FROM passages {known} ORDER BY "row" LIMIT %s', (limit,))  # noqa: S608
     return np.fromiter((row for (row,) in found), dtype=np.int64)
 
 
-def findings(connection: psycopg.Connection[Any]) -> Iterator[str]:
+def findings(connection: Executes) -> Iterator[str]:
     """Yield what is wrong, one sentence each; passages without codes are none of it."""
     try:
         stored = read_codebook(connection)
@@ -110,6 +129,12 @@ def findings(connection: psycopg.Connection[Any]) -> Iterator[str]:
         return
     if stored is None:
         return
-    for row, codes, checksum in run(connection, 'SELECT "row", codes, checksum FROM token_codes'):
+    sql = f'SELECT "row", codes, checksum FROM token_codes WHERE true{_of_book(connection, stored)}'  # noqa: S608
+    for row, codes, checksum in run(connection, sql):
         if codes_checksum(row, stored.codebook, codes) != checksum:
             yield f"the token codes of passage {row} fail their checksum"
+
+
+def _of_book(connection: Executes, stored: StoredCodebook | None) -> str:
+    """Return the condition that leaves codes of other codebooks out, which a cluster keeps for a while."""
+    return f" AND book = {-1 if stored is None else stored.codebook.checksum}" if isinstance(connection, ClusterReader) else ""

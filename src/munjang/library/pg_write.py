@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -34,12 +35,35 @@ TOGETHER = 1_000
 LONGEST_WORD = 200
 """Characters; a longer word is known by its hash, since an index entry must be short."""
 
+_DOCUMENTS = {
+    "number": "int8",
+    "key": "bytea",
+    "id": "text",
+    "text": "text",
+    "metadata": "text",
+    "content_hash": "text",
+    "checksum": "int8",
+}
+_PASSAGES = {
+    '"row"': "int8",
+    "document": "int8",
+    "start": "int4",
+    "stop": "int4",
+    "words": "text[]",
+    "length": "int4",
+    "vector": "bytea",  # sent as it is, which pgvector reads
+    "checksum": "int8",
+}
+"""Columns and the types that they are sent as."""
+
 BY_ID = "documents.key = ANY(%s::bytea[])"
 """Documents with one of these ids, which are bound through `keys_of`."""
 
 
 class Writing:
-    """Numbers given out, and entries that wait for their COPY, in one transaction."""
+    """Numbers given out, and changes of one kind that wait to be written together, in one transaction."""
+
+    word_columns: Mapping[str, str] = {"word": "text", '"row"': "int8", "count": "int4"}
 
     def __init__(
         self, connection: psycopg.Connection[Any], *, dimension: int, microseconds: int, codebook: StoredCodebook | None = None
@@ -49,58 +73,104 @@ class Writing:
         # Beginning at the time keeps the numbers apart from those that a restored copy of this database may have used.
         self.rows, self.numbers = count(max(last_row + 1, microseconds)), count(self.before + 1)
         self.last = (last_row, self.before)
-        self._waiting: dict[str, Entry] = {}
+        self._waiting: dict[str | int, Change] = {}
 
     def take(self, changes: Iterable[Change]) -> None:
         """Write all changes in their order."""
+        kind: type[Change] | None = None
         for change in changes:
-            if isinstance(change, NewMetadata):
+            if type(change) is not kind or len(self._waiting) >= TOGETHER:
                 self._flush()
-                put_metadata(self.connection, change)
-                continue
-            if isinstance(change, NewTokenCodes):
-                self._flush()
-                put_codes(self.connection, [(change.row, change.codes)], self.codebook)
-                continue
-            if isinstance(change, NewWeights):
-                run(self.connection, "UPDATE settings SET weights = %s", (change.weights,))
-                continue
-            _check(change, self.dimension)
-            self._waiting.pop(change.document.id, None)
-            self._waiting[change.document.id] = change
-            if len(self._waiting) >= TOGETHER:
-                self._flush()
+            kind = type(change)
+            if isinstance(change, Entry):
+                _check(change, self.dimension)
+            key = _name_change(change)
+            self._waiting.pop(key, None)
+            self._waiting[key] = change
         self._flush()
+
+    def keep_numbers(self) -> None:
+        """Write down which numbers were used, for the next one."""
         run(self.connection, "UPDATE settings SET last_row = %s, last_number = %s", self.last)
 
     def _flush(self) -> None:
-        entries, self._waiting = list(self._waiting.values()), {}
-        if not entries:
-            return
-        delete_documents(self.connection, [entry.document.id for entry in entries])
+        waiting, self._waiting = list(self._waiting.values()), {}
+        match waiting:
+            case []:
+                return
+            case [Entry(), *_]:
+                self.put_entries([each for each in waiting if isinstance(each, Entry)])
+            case [NewMetadata(), *_]:
+                self.put_metadata([each for each in waiting if isinstance(each, NewMetadata)])
+            case [NewTokenCodes(), *_]:
+                codes = {each.row: each.codes for each in waiting if isinstance(each, NewTokenCodes)}
+                self.put_codes(codes, self.find_documents(list(codes)))
+            case [*_, NewWeights(weights)]:
+                self.put_weights(weights)
+
+    def put_entries(self, entries: Sequence[Entry], rows: Mapping[str, Sequence[int]] | None = None) -> None:
+        """Replace documents; with `rows`, their passages get these numbers and no new ones."""
+        self.drop([entry.document.id for entry in entries])
         numbered = [(next(self.numbers), entry) for entry in entries]
+        given = (row for each in entries for row in rows[each.document.id]) if rows is not None else self.rows
         passages = [
-            (next(self.rows), number, passage, np.ascontiguousarray(vector_D, dtype="<f4"))
+            (next(given), number, passage, np.ascontiguousarray(vector_D, dtype="<f4"))
             for number, entry in numbered
             for passage, vector_D in zip(entry.passages, entry.vectors_PD, strict=True)
         ]
-        self.last = passages[-1][0], numbered[-1][0]
-        _copy(self.connection, "documents (number, key, id, text, metadata, content_hash, checksum)", map(_document_row, numbered))
-        _copy(self.connection, 'passages ("row", document, start, stop, words, length, vector, checksum)', map(_passage_row, passages))
-        words = ((key, row, times) for row, _, passage, _ in passages for key, times in word_counts(passage.words).items())
-        _copy(self.connection, 'words (word, "row", count)', words)
+        self.last = self.last[0] if rows is not None else passages[-1][0], numbered[-1][0]
+        copy_rows(self.connection, "documents", _DOCUMENTS, map(_document_row, numbered))
+        copy_rows(self.connection, "passages", _PASSAGES, map(_passage_row, passages))
+        words = (
+            {"word": word, '"row"': row, "document": number, "count": times}
+            for row, number, passage, _ in passages
+            for word, times in word_counts(passage.words).items()
+        )
+        listed = (tuple(each[name] for name in self.word_columns) for each in words)
+        copy_rows(self.connection, "words", self.word_columns, sorted(listed))  # neighbours in the index
         every_code = (code for _, entry in numbered for code in entry.token_codes or [None] * len(entry.passages))
-        coded = [(row, code) for (row, *_), code in zip(passages, every_code, strict=True) if code is not None]
-        put_codes(self.connection, coded, self.codebook)
+        coded = {row: code for (row, *_), code in zip(passages, every_code, strict=True) if code is not None}
+        self.put_codes(coded, {row: number for row, number, *_ in passages})
+
+    def put_metadata(self, changes: Sequence[NewMetadata]) -> None:
+        """Replace the metadata of those of these documents that exist."""
+        wanted = {change.id: metadata_json(change.metadata) for change in changes}
+        sql = f"SELECT number, id, text, content_hash FROM documents WHERE {BY_ID}"  # noqa: S608
+        found = run(self.connection, sql, (keys_of(list(wanted)),)).fetchall()
+        with self.connection.cursor() as cursor:
+            cursor.executemany(
+                b"UPDATE documents SET metadata = %s, checksum = %s WHERE number = %s",
+                [(wanted[id], document_checksum(id, text, wanted[id], hashed), number) for number, id, text, hashed in found],
+            )
+
+    def put_codes(self, codes: Mapping[int, bytes], documents: Mapping[int, int]) -> None:
+        """Write token codes by row; those of rows that are not among the documents' are left alone."""
+        put_codes(self.connection, {row: code for row, code in codes.items() if row in documents}, self.codebook)
+
+    def put_weights(self, weights: str | None) -> None:
+        """Replace the weights of searches."""
+        run(self.connection, "UPDATE settings SET weights = %s", (weights,))
+
+    def drop(self, ids: Sequence[str]) -> None:
+        """Drop documents, to put others in their place."""
+        delete_documents(self.connection, ids)
+
+    def find_documents(self, rows: Sequence[int]) -> dict[int, int]:
+        """Return the documents of those of these rows that exist."""
+        return dict(run(self.connection, 'SELECT "row", document FROM passages WHERE "row" = ANY(%s)', (list(rows),)).fetchall())
 
 
-def put_metadata(connection: psycopg.Connection[Any], change: NewMetadata) -> None:
-    """Replace the metadata of a document, if it exists."""
-    found = run(connection, f"SELECT number, text, content_hash FROM documents WHERE {BY_ID}", (keys_of([change.id]),)).fetchone()  # noqa: S608
-    if found is not None:
-        metadata = metadata_json(change.metadata)
-        checksum = document_checksum(change.id, found[1], metadata, found[2])
-        run(connection, "UPDATE documents SET metadata = %s, checksum = %s WHERE number = %s", (metadata, checksum, found[0]))
+def _name_change(change: Change) -> str | int:
+    """Return what a later change of the same kind replaces it by."""
+    match change:
+        case Entry(document):
+            return document.id
+        case NewMetadata(id):
+            return id
+        case NewTokenCodes(row):
+            return row
+        case NewWeights():
+            return 0
 
 
 def delete_documents(connection: psycopg.Connection[Any], ids: Sequence[str]) -> int:
@@ -127,8 +197,11 @@ def _key(word: str) -> str:
     return folded if len(folded) <= LONGEST_WORD else "\n" + hashlib.blake2b(folded.encode(), digest_size=16).hexdigest()
 
 
-def _copy(connection: psycopg.Connection[Any], table: str, rows: Iterable[Sequence[Any]]) -> None:
-    with connection.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN".encode()) as copy:
+def copy_rows(connection: psycopg.Connection[Any], table: str, columns: Mapping[str, str], rows: Iterable[Sequence[Any]]) -> None:
+    """Load rows into the columns of a table."""
+    sql = f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)"
+    with connection.cursor() as cursor, cursor.copy(sql.encode()) as copy:
+        copy.set_types(list(columns.values()))
         for row in rows:
             copy.write_row(row)
 
@@ -144,7 +217,8 @@ def _passage_row(numbered: tuple[int, int, Any, Any]) -> tuple[Any, ...]:
     row, document, passage, vector_D = numbered
     checksum = passage_checksum(row, document, passage.start, passage.stop, vector_D.tobytes())
     words = list(passage.words)
-    return row, document, passage.start, passage.stop, words, len(words), vector_text(vector_D), checksum
+    sent = struct.pack("!HH", len(vector_D), 0) + vector_D.astype(">f4").tobytes()
+    return row, document, passage.start, passage.stop, words, len(words), sent, checksum
 
 
 def vector_text(vector_D: Any) -> str:
@@ -153,11 +227,7 @@ def vector_text(vector_D: Any) -> str:
 
 
 def _check(entry: Entry, dimension: int) -> None:
-    expected = (len(entry.passages), dimension)
-    if not entry.passages or entry.vectors_PD.shape != expected:
-        raise UsageError(f"document {quote(entry.document.id)}: found vectors of shape {entry.vectors_PD.shape}, expected {expected}")
-    if not np.isfinite(entry.vectors_PD).all():
-        raise UsageError(f"document {quote(entry.document.id)}: its vectors hold NaN or infinity, expected finite numbers")
+    entry.check(dimension)
     texts = (entry.document.id, entry.document.text, *(word for passage in entry.passages for word in passage.words))
     if any("\x00" in text for text in texts):
         raise UsageError(f"document {quote(entry.document.id)}: holds NUL, which PostgreSQL cannot store\n  take it out of the text")

@@ -1,7 +1,7 @@
 """The store for what outgrows one file: PostgreSQL with pgvector, `postgresql://host/database#name`. See store.py for the promises.
 
-One writer at a time holds an advisory lock of the server, which a lost connection gives back. The HNSW index is made when a put leaves
-INDEXED_FROM passages or more; below that, reading all vectors is fast enough.
+One writer at a time holds an advisory lock of the server, which a lost connection gives back. Nearest vectors are found by reading all of
+them, until `prepare` makes an index; it does so by itself from INDEXED_FROM passages on.
 """
 
 from __future__ import annotations
@@ -12,25 +12,43 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from munjang.errors import Busy, InputError, UsageError, quote
 from munjang.library import pg_read, pg_tokens, pg_write
-from munjang.library.pg_connections import Address, PostgresConnections, roll_back, run, translate_errors
-from munjang.library.pg_schema import add_later_columns, create, exists, make_index, read_settings, write_settings
+from munjang.library.index_config import IndexMethod, IndexPrecision
+from munjang.library.pg_cluster import (
+    PROPAGATE,
+    ClusterReader,
+    begin_reading,
+    check_coordinator,
+    confirm_commit,
+    count_shards,
+    is_cluster,
+    read_shards,
+    read_window,
+)
+from munjang.library.pg_cluster_write import ClusterWriting, delete_gone, delete_left_over, mark_pending, publish_without
+from munjang.library.pg_connections import Address, Executes, PostgresConnections, roll_back, run, translate_errors
+from munjang.library.pg_index import LARGEST, TRIED_K, NearIndex, choose_index, find_index, make_index, measure_effort, write_effort
+from munjang.library.pg_schema import add_later_columns, create, exists, read_settings, write_settings
 from munjang.library.sql_store import SqlStore
-from munjang.library.store import ADVICE, Change, CommitUnknown, NewWeights, Scored, Settings, StoredCodebook
+from munjang.library.store import ADVICE, Change, CommitUnknown, NewWeights, Scored, Settings, StoredCodebook, StoreNode
+from munjang.library.turns import WriterTurns
 from munjang.library.where import Condition
-from munjang.types import Vectors
+from munjang.types import Ints, Vectors
 
 if TYPE_CHECKING:
     import psycopg
 
-INDEXED_FROM = 5_000
+INDEXED_FROM = 20_000
+"""Passages from which reading every vector for a search takes longer than some tens of milliseconds."""
 
 
-class PgvectorStore(SqlStore["psycopg.Connection[Any]"]):
-    """Documents, passages and vectors in PostgreSQL."""
+class PgvectorStore(SqlStore[Executes]):
+    """Documents, passages and vectors in PostgreSQL, on one server or spread over a cluster."""
 
     _connections: PostgresConnections
 
@@ -38,8 +56,10 @@ class PgvectorStore(SqlStore["psycopg.Connection[Any]"]):
         super().__init__(connections.address.shown, uuid, connections, pg_read)
 
     @classmethod
-    def open(cls, address: str, *, create_with: Settings | None = None, name: str | None = None) -> PgvectorStore:
-        """Open a library; make it when it does not exist and settings are given.
+    def open(
+        cls, address: str, *, create_with: Settings | None = None, name: str | None = None, distributed: bool = False
+    ) -> PgvectorStore:
+        """Open a library; make it when it does not exist and settings are given, with `distributed` on all nodes of a Citus cluster.
 
         Messages call it by its address; where it has a name, by that one, and tell nothing of where it lies or who writes to it.
         """
@@ -49,10 +69,16 @@ class PgvectorStore(SqlStore["psycopg.Connection[Any]"]):
         try:
             with translate_errors(place):
                 if create_with is not None and not exists(connection, place.schema):
-                    create(connection, place.schema, create_with)
+                    create(connection, place.schema, create_with, distributed=distributed)
                 if not exists(connection, place.schema):
                     raise InputError(f"{place.shown}: there is no such library\n  make it with munjang add, or check the address")
                 uuid = str(run(connection, "SELECT uuid FROM settings").fetchone()[0])
+                if is_cluster(connection):
+                    check_coordinator(connection, place.shown)
+                    connections.cluster = begin_reading
+                elif distributed:
+                    fact = f"{place.shown}: is a library on one server already"
+                    raise UsageError(f"{fact}\n  copy it to a new one: munjang copy {place.shown} postgresql://…#name --distributed")
         except BaseException:
             connection.close()
             raise
@@ -101,8 +127,11 @@ class PgvectorStore(SqlStore["psycopg.Connection[Any]"]):
         """Write all changes in one durable transaction."""
         if settings is not None or (isinstance(changes, list) and any(isinstance(change, NewWeights) for change in changes)):
             with translate_errors(self._connections.address):
-                add_later_columns(self._held())
-        with self._committed() as connection:
+                add_later_columns(self._writer())
+        if self._connections.cluster is not None:
+            self._put_in_cluster(changes, settings, codebook)
+            return
+        with self._hold_generation() as connection:
             if settings is not None:
                 write_settings(connection, settings)
                 pg_tokens.drop_codebook(connection)
@@ -112,29 +141,86 @@ class PgvectorStore(SqlStore["psycopg.Connection[Any]"]):
             dimension = (settings or read_settings(connection)).dimension
             writing = pg_write.Writing(connection, dimension=dimension, microseconds=_microseconds(), codebook=book)
             writing.take(changes)
+            writing.keep_numbers()
             if settings is not None:
                 run(connection, "DELETE FROM documents WHERE number <= %s", (writing.before,))
-            if run(connection, "SELECT count(*) FROM passages").fetchone()[0] >= INDEXED_FROM:
-                make_index(connection, dimension)
+
+    def _put_in_cluster(self, changes: Iterable[Change], settings: Settings | None, codebook: StoredCodebook | None) -> None:
+        """Write new documents on all nodes, and then let them count."""
+        connection, address = self._writer(), self._connections.address
+        with translate_errors(address):
+            dimension = (settings or read_settings(connection)).dimension
+            book = codebook or (None if settings is not None else pg_tokens.read_codebook(connection))
+            writing = ClusterWriting(connection, dimension=dimension, microseconds=_microseconds(), codebook=book, name=self.name)
+            mark_pending(connection)
+        with self._transaction():
+            writing.take(changes)
+        with translate_errors(address):
+            confirm_commit(connection, self.name)
+        with self._transaction():
+            writing.publish(generation=_microseconds(), settings=settings, codebook=codebook)
+        delete_gone(connection, address.schema)
 
     def delete(self, ids: Sequence[str], /) -> int:
         """Drop these documents and return how many of them existed."""
-        count = 0
+        count, is_spread = 0, self._connections.cluster is not None
         try:
-            with self._committed() as connection:
-                count = pg_write.delete_documents(connection, ids)
+            with self._transaction() if is_spread else self._hold_generation() as connection:
+                count = publish_without(connection, ids, _microseconds()) if is_spread else pg_write.delete_documents(connection, ids)
         except CommitUnknown as error:
             error.result = count
             raise
+        if is_spread:
+            delete_gone(connection, self._connections.address.schema)
         return count
 
     def nearest(self, query_D: Vectors, k: int, /, *, where: Condition | None = None, exact: bool = False) -> list[Scored]:
-        """Return the k rows with the highest cosine; not `exact` may use the HNSW index."""
+        """Return the k rows with the highest cosine; not `exact` asks the index, if there is one."""
         with self._connections.snapshot() as connection:
             dimension = read_settings(connection).dimension
             if query_D.shape != (dimension,):
                 raise UsageError(f"query: found shape {query_D.shape}, expected {(dimension,)}")
-            return pg_read.read_nearest(connection, query_D, k, dimension=dimension, where=where, exact=exact)
+            index = None if exact else find_index(connection, dimension)
+            return pg_read.read_nearest(connection, query_D, k, where=where, index=index)
+
+    def prepare(self, *, method: IndexMethod | None, precision: IndexPrecision | None, recall: float, patience: float) -> str:
+        """Make the index that is asked for, or one for a large library that has none, and say how searches are answered now."""
+        with self._connections.reader() as connection:
+            dimension = read_settings(connection).dimension
+            found, passages = find_index(connection, dimension), pg_read.read_count(connection)[1]
+        if method is None and precision is None and (found is not None or passages < INDEXED_FROM or dimension > max(LARGEST.values())):
+            return "exact" if found is None else f"{found.method}, {found.precision}"
+        wanted = choose_index(dimension, method, precision, found)
+        if found is None or wanted.name != found.name:
+            turns = WriterTurns(self, patience)
+            turns.repeat("index", lambda: self._build(wanted, passages, recall), wrote=lambda _: True)
+        return f"{wanted.method}, {wanted.precision}"
+
+    def _build(self, index: NearIndex, passages: int, recall: float) -> None:
+        """Make an index and measure how wide it has to look, in one transaction; the caller holds the writer's lock."""
+        with self._transaction() as connection:
+            reading: Executes = connection
+            if self._connections.cluster is not None:
+                run(connection, PROPAGATE)
+                reading = ClusterReader(connection, read_window(connection)[0])
+                passages //= max(1, count_shards(connection))
+            make_index(connection, index, passages)
+
+            def find(row: int, by: NearIndex | None) -> Ints:
+                vector_D = pg_read.read_vectors_of(reading, [row], dimension=index.dimension, name=self.name).vectors_ND[0]
+                hits = pg_read.read_nearest(reading, vector_D, TRIED_K + 1, where=None, index=by)
+                return np.array([hit.row for hit in hits], dtype=np.int64)
+
+            rows = pg_read.read_rows(reading, None)
+            write_effort(connection, measure_effort(index, rows, recall, find))
+
+    def nodes(self) -> list[StoreNode]:
+        """Return the server, or the nodes of the cluster; a library with a name of its own does not tell theirs."""
+        with self._connections.reader() as connection:
+            is_spread = self._connections.cluster is not None
+            found = read_shards(connection) if is_spread else [("server", 1, pg_read.read_bytes(connection))]
+        hidden = is_spread and self._connections.address.discreet
+        return [StoreNode(f"node {place}" if hidden else name, *size) for place, (name, *size) in enumerate(found, 1)]
 
     def check(self) -> list[str]:
         """Read everything and return what is wrong."""
@@ -144,20 +230,32 @@ class PgvectorStore(SqlStore["psycopg.Connection[Any]"]):
 
     def compact(self) -> None:
         """Let the server use the space of deleted documents again."""
+        connection = self._writer()
         with translate_errors(self._connections.address):
-            tokens = ("token_codes",) if pg_tokens.has_tables(self._held()) else ()
+            if self._connections.cluster is not None:
+                delete_gone(connection, self._connections.address.schema)
+                delete_left_over(connection)
+            tokens = ("token_codes",) if pg_tokens.has_tables(connection) else ()
             for table in ("documents", "passages", "words", *tokens):
-                run(self._held(), f"VACUUM (ANALYZE) {table}")
+                run(connection, f"VACUUM (ANALYZE) {table}")
+
+    def _writer(self) -> psycopg.Connection[Any]:
+        return cast("psycopg.Connection[Any]", self._held())  # what `writer` took
 
     @contextmanager
-    def _committed(self) -> Iterator[psycopg.Connection[Any]]:
+    def _hold_generation(self) -> Iterator[psycopg.Connection[Any]]:
         """Hold a transaction that counts as a new generation."""
-        connection = self._held()
+        with self._transaction() as connection:
+            yield connection
+            run(connection, "UPDATE settings SET generation = greatest(generation + 1, %s)", (_microseconds(),))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[psycopg.Connection[Any]]:
+        connection = self._writer()
         with translate_errors(self._connections.address):
             run(connection, "BEGIN")
             try:
                 yield connection
-                run(connection, "UPDATE settings SET generation = greatest(generation + 1, %s)", (_microseconds(),))
             except BaseException:
                 roll_back(connection)
                 raise

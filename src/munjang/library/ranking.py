@@ -1,8 +1,8 @@
 """Queries → rows of the store, best first: by meaning, by words, or by both fused.
 
 Two rankings are fused by ranks, or by scores. By ranks (reciprocal rank fusion, Cormack, Clarke and Büttcher, 2009): a thing's score is
-the sum of weight / (constant + rank) over the rankings that hold it. Only ranks count, so a ranking that tells things apart badly has as
-much to say as one that does it well.
+the sum of weight / (constant + rank) over the rankings that hold it. Only ranks count, so a ranking that tells things apart badly counts as
+much as one that does it well.
 
 By scores (a convex sum, Bruch, Gai and Ingber, 2023, with theoretical minima and maxima): each ranking's scores are divided by the
 highest that is possible, and averaged with weights. So 1 is the most that a passage can have and 0 is nothing in common, as for a cosine
@@ -78,7 +78,7 @@ def rank_rows(
     for query, dense in zip(queries, by_meaning, strict=True):
         lexical = store.lexical(query.words, depth, where=where) if hybrid.words else []
         highest = highest_bm25(*store.word_frequencies(query.words)) if lexical and hybrid.by == "scores" else 0.0
-        answers.append(_fused(dense, lexical, highest, hybrid))
+        answers.append(_fuse(dense, lexical, highest, hybrid))
     return answers
 
 
@@ -102,7 +102,7 @@ def _share(score: float, highest: float) -> float | None:
     return min(score / highest, 1.0) if highest else None
 
 
-def _fused(dense: list[Scored], lexical: list[Scored], highest: float, hybrid: Hybrid) -> list[Ranked]:
+def _fuse(dense: list[Scored], lexical: list[Scored], highest: float, hybrid: Hybrid) -> list[Ranked]:
     cosines = {each.row: (each.score, rank) for rank, each in enumerate(dense, start=1)}
     bm25s = {each.row: (each.score, rank, _share(each.score, highest)) for rank, each in enumerate(lexical, start=1)}
     weights = [hybrid.meaning, hybrid.words]

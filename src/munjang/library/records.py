@@ -37,7 +37,7 @@ def documents(records: Records, *, limits: Limits = LIMITS, bad: BadLines | None
     >>> each.id, each.text, each.metadata
     ('7', 'rain', {'year': 2020})
     """
-    return _documents(_table_records(records) if is_table(records) else _listed_records(records), limits, bad)
+    return _documents(_table_records(records) if is_table(records) else _list_records(records), limits, bad)
 
 
 def _table_records(table: Any) -> Iterator[tuple[str, Incoming]]:
@@ -48,7 +48,7 @@ def _table_records(table: Any) -> Iterator[tuple[str, Incoming]]:
     return ((f"row {number:,} (from 0)", row) for number, row in enumerate(read_table_rows(table)))
 
 
-def _listed_records(records: object) -> Iterator[tuple[str, Any]]:
+def _list_records(records: object) -> Iterator[tuple[str, Any]]:
     if isinstance(records, Record):
         raise UsageError("records is one Record, expected a list of records\n  put it in a list")
     items: Iterable[Any] = read_series(records) or validate_items(records, name="records", one="record")
@@ -81,7 +81,7 @@ def _document(record: Incoming, limits: Limits) -> Document:
     if not text.strip():
         raise TextError("the text is empty, expected something to find\n  leave the record out")
     hashed = content_hash(text)
-    return Document("" if id is None else checked_id(str(id), limits=limits), text, _metadata(metadata, limits), hashed)
+    return Document("" if id is None else check_id(str(id), limits=limits), text, _metadata(metadata, limits), hashed)
 
 
 def _parts(record: Incoming) -> tuple[object, object, Mapping[str, Any]]:
@@ -102,7 +102,7 @@ def _parts(record: Incoming) -> tuple[object, object, Mapping[str, Any]]:
     return record.get("id"), record["text"], rest
 
 
-def checked_id(id: str, *, limits: Limits = LIMITS) -> str:
+def check_id(id: str, *, limits: Limits = LIMITS) -> str:
     """Return an id as it is, or refuse one that not every store can hold."""
     try:
         size = len(id.encode())
@@ -119,7 +119,7 @@ def storable(id: str) -> bool:
 
 
 def _metadata(metadata: Mapping[str, Any], limits: Limits) -> Metadata:
-    cleaned: Metadata = {_key(key): _cleaned(value, 1) for key, value in metadata.items()}
+    cleaned: Metadata = {_key(key): _clean_json(value, 1) for key, value in metadata.items()}
     size = len(json.dumps(cleaned, ensure_ascii=False).encode())
     if size > limits.max_metadata_bytes:
         raise InputError(
@@ -134,7 +134,7 @@ def _key(key: object) -> str:
     return clean(key)
 
 
-def _cleaned(value: object, depth: int) -> Any:
+def _clean_json(value: object, depth: int) -> Any:
     """Return a JSON value with clean strings, or refuse what JSON cannot hold."""
     if depth > MAX_DEPTH:
         raise InputError(f"the metadata are nested deeper than {MAX_DEPTH} levels")
@@ -151,11 +151,11 @@ def _cleaned(value: object, depth: int) -> Any:
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     if hasattr(type(value), "dtype") and hasattr(type(value), "tolist"):  # a number or an array of numpy
-        return _cleaned(_from_numpy(value), depth)
+        return _clean_json(_from_numpy(value), depth)
     if isinstance(value, list | tuple):
-        return [_cleaned(each, depth + 1) for each in value]
+        return [_clean_json(each, depth + 1) for each in value]
     if isinstance(value, Mapping):
-        return {_key(key): _cleaned(each, depth + 1) for key, each in value.items()}
+        return {_key(key): _clean_json(each, depth + 1) for key, each in value.items()}
     found = f"the metadata hold {quote(repr(value))} ({type(value).__name__}), expected what JSON can hold"
     raise InputError(f"{found}\n  make it a text or a number, or leave it out")
 

@@ -1,7 +1,7 @@
 """Hits in one order → hits in the order of a cross-encoder, which reads query and passage together.
 
 A small cross-encoder knows more about meaning than about names and numbers, which the first ranking found by their letters. So the first
-ranking may keep a share of the weight: both scores are scaled to at most 1 (`fuse`) and added.
+ranking may keep part of the weight: both scores are scaled to at most 1 and added.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ def rerank_hits(
     hits: list[Hit],
     scorer: Scorer,
     *,
-    share: float | None = None,
+    weight: float | None = None,
     least: float = 0.0,
     budget_seconds: float | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[Hit]:
-    """Return the hits by the scorer's score; with a `share` below 1, the rest of the weight goes to the first-stage score.
+    """Return the hits by the scorer's score; with a `weight` below 1, the rest of the weight goes to the first-stage score.
 
-    Without a `share`, the scorer has the one that it asks for (`share`, as a cross-encoder has it), else all of it.
+    Without a `weight`, the scorer gets what it asks for (`share`, as a cross-encoder has it), else all of it.
     `least` is the least score that they could have come with. A fused score lies between 0 and 1; a scorer's number outside of that is
     taken for a logit.
 
@@ -61,9 +61,9 @@ def rerank_hits(
             f"rerank is a {type(scorer).__name__}, which scores no pairs of texts, expected a cross-encoder\n"
             "  load one with CrossEncoder.load"
         )
-    say = float(getattr(scorer, "share", 1.0)) if share is None else share
-    if not 0 < say <= 1:
-        raise UsageError(f"the re-ranker's weight is {say}, expected more than 0 and at most 1")
+    weight = float(getattr(scorer, "share", 1.0)) if weight is None else weight
+    if not 0 < weight <= 1:
+        raise UsageError(f"the re-ranker's weight is {weight}, expected more than 0 and at most 1")
     end = None if budget_seconds is None else clock() + budget_seconds
     scored: list[Hit] = []
     for start in range(0, len(hits), AT_ONCE):
@@ -86,14 +86,14 @@ def rerank_hits(
             BudgetWarning,
             stacklevel=2,
         )
-    return sorted(_fused(hits, scored, say, least), key=lambda hit: -hit.score) + hits[len(scored) :]
+    return sorted(_fuse(hits, scored, weight, least), key=lambda hit: -hit.score) + hits[len(scored) :]
 
 
-def _fused(hits: list[Hit], scored: list[Hit], share: float, least: float) -> list[Hit]:
-    """Return the scored hits with both rankings' say in their score; a share of 1 leaves the scorer's own."""
-    if share == 1 or not scored:
+def _fuse(hits: list[Hit], scored: list[Hit], weight: float, least: float) -> list[Hit]:
+    """Return the scored hits with the weighted mean of both scores; a weight of 1 leaves the scorer's own."""
+    if weight == 1 or not scored:
         return scored
     first = min_max_scale({place: hit.score for place, hit in enumerate(hits)}, least, max(hit.score for hit in hits))
     given_N = np.array([hit.score for hit in scored])
     chance_N = given_N if given_N.min() >= 0 and given_N.max() <= 1 else 1 / (1 + np.exp(-np.clip(given_N, -60, 60)))
-    return [replace(hit, score=float(share * chance_N[place] + (1 - share) * first[place])) for place, hit in enumerate(scored)]
+    return [replace(hit, score=float(weight * chance_N[place] + (1 - weight) * first[place])) for place, hit in enumerate(scored)]

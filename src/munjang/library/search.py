@@ -2,6 +2,7 @@
 
 A document stands in the answer once, with its best passage. `find` reads, inside the caller's snapshot, so that an answer never mixes two
 commits; it also re-ranks by token vectors, whose codes it reads. `finish` re-ranks with a cross-encoder and cuts, and reads nothing.
+`SearchWeights`, how much words and tokens weigh, are built in, or chosen by `munjang tune` and stored with a library.
 
 `KnownKeys` names the metadata keys of a filter that no document has: a misspelt filter finds nothing, or everything, and looks right. A
 key that some document has costs one look at the first of them, once a commit; all keys are read only to say what was meant.
@@ -9,22 +10,58 @@ key that some document has costs one look at the first of them, once a commit; a
 
 from __future__ import annotations
 
+import json
 import math
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from munjang.errors import DamagedFile, UsageError, quote
-from munjang.library.late import find_codebook, match_words, score_passages
+from munjang.library.late import WEIGHT, WEIGHT_AFTER_MEANING, find_codebook, match_words, score_passages
 from munjang.library.ranking import COSINES, Hybrid, Query, Ranked, rank_rows
 from munjang.library.rerank import rerank_hits
 from munjang.library.results import Explanation, Hit, ScoredBy
 from munjang.library.store import Place, Store, StoredCodebook
+from munjang.library.turns import read_again
 from munjang.library.vector_search import VectorSearch
-from munjang.library.weights import SearchWeights
 from munjang.library.where import OWN_KEYS, Condition, keys_of
 from munjang.library.words import words_in_common
 from munjang.types import Encoder, Scorer
-from munjang.wording import nearest_name
+from munjang.wording import brief_repr, nearest_name
+
+
+@brief_repr
+@dataclass(frozen=True)
+class SearchWeights:
+    """The weights of a library's searches."""
+
+    words: float = Hybrid.words
+    """Of words, beside meaning, which has 1."""
+    tokens: float = WEIGHT
+    """Of token vectors after words and meaning; the rest goes to the first stage."""
+    tokens_after_meaning: float = WEIGHT_AFTER_MEANING
+    """Of token vectors after meaning alone."""
+
+    def to_text(self) -> str:
+        """Return the weights as a library stores them."""
+        return json.dumps(asdict(self))
+
+
+def read_weights(text: str | None, *, name: str) -> SearchWeights:
+    """Return the weights that a library stores; the built-in ones where it stores none.
+
+    >>> read_weights(None, name="a.db") == SearchWeights()
+    True
+    """
+    if text is None:
+        return SearchWeights()
+    try:
+        weights = SearchWeights(**{key: float(value) for key, value in json.loads(text).items()})
+    except (ValueError, TypeError, AttributeError) as error:
+        raise DamagedFile(f"{name}: the weights of its searches cannot be read\n  run munjang tune, or restore it from a copy") from error
+    if not (0 <= weights.words < float("inf") and 0 <= weights.tokens <= 1 and 0 <= weights.tokens_after_meaning <= 1):
+        raise DamagedFile(f"{name}: the weights of its searches are out of bounds\n  run munjang tune, or restore it from a copy")
+    return weights
 
 
 @dataclass(frozen=True)
@@ -44,9 +81,11 @@ class Request:
     rerank_depth: int = 50
     """Documents that a re-ranker gets to see."""
     rerank_share: float | None = None
-    """How much say the re-ranker has, else what it asks for; the rest is the first ranking's."""
+    """The re-ranker's weight, else what it asks for; the rest goes to the first-stage score."""
     budget_seconds: float | None = None
     explain: bool = False
+    as_typed: bool = False
+    """Whether questions are taken word for word."""
     weights: SearchWeights = field(default_factory=SearchWeights)
 
     @property
@@ -81,7 +120,7 @@ def find(
     answers = [_hits(store, one, source) for one in found]
     if request.explain:
         way = store.settings().analyser
-        answers = [_explained(hits, one, query, way) for hits, one, query in zip(answers, found, queries, strict=True)]
+        answers = [_explain(hits, one, query, way) for hits, one, query in zip(answers, found, queries, strict=True)]
     book = find_codebook(store) if request.late else None
     if book is None or readers is None or readers.queries is None or readers.documents is None:
         return answers
@@ -128,12 +167,12 @@ def _rerank_late(
 
 
 def finish(answers: list[list[Hit]], texts: Sequence[str], request: Request) -> list[list[Hit]]:
-    """Return what is left after re-ranking, the least score and k; `texts` are the questions as they were asked."""
+    """Return what is left after re-ranking, the least score and k; `texts` are the questions as they were understood."""
     if request.rerank is not None:
-        scorer, share, budget = request.rerank, request.rerank_share, request.budget_seconds
+        scorer, weight, budget = request.rerank, request.rerank_share, request.budget_seconds
         least = COSINES[0] if request.hybrid is None else request.hybrid.lowest
         answers = [
-            rerank_hits(text, hits, scorer, share=share, least=least, budget_seconds=budget)
+            rerank_hits(text, hits, scorer, weight=weight, least=least, budget_seconds=budget)
             for text, hits in zip(texts, answers, strict=True)
         ]
     lowest = request.min_score
@@ -155,22 +194,29 @@ def _documents(store: Store, meaning: VectorSearch, queries: Sequence[Query], re
             hybrid=request.hybrid,
             exact=request.exact,
         )
-        places = store.places(sorted({each.row for one in ranked for each in one}))
-        for i, one in zip(pending, ranked, strict=True):
-            answers[i] = _best_passages(one, places, request.without)
+        for i, best in zip(pending, _best_passages(store, ranked, k, request.without), strict=True):
+            answers[i] = best
         enough = {i for i, one in zip(pending, ranked, strict=True) if len(answers[i]) >= k or len(one) < depth}
         pending = [i for i in pending if i not in enough]
         depth *= 4
     return [answer[:k] for answer in answers]
 
 
-def _best_passages(ranked: Sequence[Ranked], places: dict[int, Place], without: frozenset[str]) -> list[tuple[Ranked, Place]]:
-    best: dict[str, tuple[Ranked, Place]] = {}
-    for each in ranked:
-        place = places.get(each.row)
-        if place is not None and place.id not in without:
-            best.setdefault(place.id, (each, place))
-    return list(best.values())
+def _best_passages(store: Store, ranked: Sequence[Sequence[Ranked]], k: int, without: frozenset[str]) -> list[list[tuple[Ranked, Place]]]:
+    """Return the best passage of each document, k documents at least if there are so many; only the first rows are looked up."""
+    best: list[dict[str, tuple[Ranked, Place]]] = [{} for _ in ranked]
+    pending, at, width = list(range(len(ranked))), 0, 2 * k
+    while pending:
+        parts = {i: ranked[i][at : at + width] for i in pending}
+        places = store.places(sorted({each.row for part in parts.values() for each in part}))
+        for i, part in parts.items():
+            for each in part:
+                place = places.get(each.row)
+                if place is not None and place.id not in without:
+                    best[i].setdefault(place.id, (each, place))
+        at, width = at + width, 4 * width
+        pending = [i for i in pending if len(best[i]) < k and at < len(ranked[i])]
+    return [list(one.values()) for one in best]
 
 
 def _hits(store: Store, found: Sequence[tuple[Ranked, Place]], source: ScoredBy) -> list[Hit]:
@@ -184,11 +230,11 @@ def _hits(store: Store, found: Sequence[tuple[Ranked, Place]], source: ScoredBy)
     return hits
 
 
-def _explained(hits: Sequence[Hit], found: Sequence[tuple[Ranked, Place]], query: Query, way: str) -> list[Hit]:
-    return [replace(hit, explanation=_explanation(hit, ranked, query, way)) for hit, (ranked, _) in zip(hits, found, strict=True)]
+def _explain(hits: Sequence[Hit], found: Sequence[tuple[Ranked, Place]], query: Query, way: str) -> list[Hit]:
+    return [replace(hit, explanation=_make_explanation(hit, ranked, query, way)) for hit, (ranked, _) in zip(hits, found, strict=True)]
 
 
-def _explanation(hit: Hit, ranked: Ranked, query: Query, way: str) -> Explanation:
+def _make_explanation(hit: Hit, ranked: Ranked, query: Query, way: str) -> Explanation:
     words = words_in_common(hit.passage, query.words, way) if query.words else ()
     return Explanation(ranked.cosine, ranked.meaning_rank, ranked.bm25, ranked.words_rank, words, words_share=ranked.words_share)
 
@@ -208,6 +254,17 @@ class KnownKeys:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._seen: tuple[int, frozenset[str]] = (-1, frozenset())
+
+    def check(self, where: Condition | None, *, strict: bool, notes: list[str] | None) -> None:
+        """Warn the caller of `Library.search` of keys that no document has; or refuse them (`strict`), or append sentences to `notes`."""
+        unknown = [] if where is None else read_again(lambda: self.name_unknown(where))
+        if unknown and strict:
+            raise UsageError("\n".join(unknown))
+        if notes is not None:
+            notes.extend(unknown)
+            return
+        for note in unknown:
+            warnings.warn(f"{self._store.name}: {note}", UnknownKeyWarning, stacklevel=5)
 
     def name_unknown(self, where: Condition) -> list[str]:
         """Return a sentence for each key of the filter that no document has; none in a library without documents."""

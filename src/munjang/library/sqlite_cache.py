@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from munjang.library.sqlite_read import quote_words, read_generation, read_lexical, read_rows, read_word_frequencies
 from munjang.library.store import Scored
 from munjang.library.where import OWN_KEYS, AllOf, AnyOf, Condition, Not, keys_of, matches
-from munjang.library.where_sqlite import is_plain_key
+from munjang.library.where_sql import is_plain_key
 from munjang.types import Ints
 
 MOST_VALUES = 4_096

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from munjang.errors import Busy, DamagedFile, InputError, MunjangError, NoSpace
-from munjang.library.where_sqlite import add_functions
+from munjang.library.where_sql import add_functions
 
 BUSY_SECONDS = 10.0
 """How long a connection waits for a moment when another one finishes a step of its own."""
@@ -72,13 +72,13 @@ class SqliteConnections:
     @contextmanager
     def reader(self) -> Iterator[sqlite3.Connection]:
         """Lend this thread's reading connection."""
-        with translated(self.name):
+        with translate_errors(self.name):
             yield self._mine()
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
         """Lend this thread's connection inside one read transaction; nested snapshots are the outermost one."""
-        with translated(self.name):
+        with translate_errors(self.name):
             connection = self._mine()
             self._local.depth = getattr(self._local, "depth", 0) + 1
             try:
@@ -98,7 +98,7 @@ class SqliteConnections:
                 yield connection
             return
         self.check_in_place()
-        with translated(self.name):
+        with translate_errors(self.name):
             connection = open_connection(self.path, write=False, name=self.name)
             try:
                 connection.execute("BEGIN")
@@ -110,7 +110,7 @@ class SqliteConnections:
         """Refuse to go on when the library's file is no longer at its path."""
         found = _file_at(self.path)
         if found is None:
-            raise LibraryGone(f"{self.name}: the library's file is gone\n  put it back and open the library again, or make it anew")
+            raise LibraryGone(f"{self.name}: the library's file is gone\n  put it back and open the library again, or create a new one")
         if found != self._file:
             raise LibraryReplaced(
                 f"{self.name}: another file was put in the library's place while it was open\n"
@@ -222,7 +222,7 @@ def _connect_with_log(path: Path, name: str) -> sqlite3.Connection:
 
 def _connect(path: Path, options: str, name: str, *, query_only: bool) -> sqlite3.Connection:
     address = f"{path.absolute().as_uri()}?{options}"
-    with translated(name):
+    with translate_errors(name):
         connection = sqlite3.connect(
             address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=LibraryConnection
         )
@@ -238,7 +238,7 @@ def _connect(path: Path, options: str, name: str, *, query_only: bool) -> sqlite
             add_functions(connection)
         except UnicodeDecodeError as error:  # SQLite names a damaged table, and Python cannot read the name
             connection.close()
-            raise _damaged(name, error) from error
+            raise _make_damage_error(name, error) from error
         except BaseException:
             connection.close()
             raise
@@ -248,7 +248,7 @@ def _connect(path: Path, options: str, name: str, *, query_only: bool) -> sqlite
 @contextmanager
 def transaction(connection: sqlite3.Connection, name: str) -> Iterator[None]:
     """Commit what happens inside, durably, or leave everything as it was."""
-    with translated(name):
+    with translate_errors(name):
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -260,7 +260,7 @@ def transaction(connection: sqlite3.Connection, name: str) -> Iterator[None]:
 
 
 @contextmanager
-def translated(name: str) -> Iterator[None]:
+def translate_errors(name: str) -> Iterator[None]:
     """Turn SQLite's errors into ours."""
     try:
         yield
@@ -280,7 +280,7 @@ def _ours(error: sqlite3.Error, name: str) -> MunjangError | None:
     if code.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM")):
         return InputError(f"{name}: cannot be opened for reading and writing ({code})\n  check the path and its permissions")
     damaged = code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR")) or any(word in str(error) for word in _DAMAGED_WORDS)
-    return _damaged(name, error) if damaged else None
+    return _make_damage_error(name, error) if damaged else None
 
 
 def is_busy(error: Exception) -> bool:
@@ -288,5 +288,5 @@ def is_busy(error: Exception) -> bool:
     return str(getattr(error, "sqlite_errorname", "")).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
-def _damaged(name: str, error: Exception) -> DamagedFile:
+def _make_damage_error(name: str, error: Exception) -> DamagedFile:
     return DamagedFile(f"{name}: the file is damaged ({error})\n  run munjang check, and restore it from a copy")

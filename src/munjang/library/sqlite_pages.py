@@ -71,18 +71,18 @@ def read_log(path: Path, *, after: LogPosition | None = None) -> LogPages:
     """Return what a database's log holds behind a position; a log that began anew since then is read from its beginning."""
     after = after or LogPosition()
     try:
-        with _opened(log_of(path)) as handle:
+        with _open(log_of(path)) as handle:
             header = os.pread(handle, _LOG_HEADER, 0)
             if len(header) < _LOG_HEADER:
                 return LogPages(LogPosition(), None, {})
             salts = header[16:24]
             page_bytes = int.from_bytes(header[8:12], "big")
-            return _committed(handle, salts, page_bytes, after.frames if after.salts == salts else 0)
+            return _read_committed(handle, salts, page_bytes, after.frames if after.salts == salts else 0)
     except FileNotFoundError:
         return LogPages(LogPosition(), None, {})
 
 
-def _committed(handle: int, salts: bytes, page_bytes: int, first: int) -> LogPages:
+def _read_committed(handle: int, salts: bytes, page_bytes: int, first: int) -> LogPages:
     """Read the headers of frames until one is not of this log; what follows the last commit was never finished."""
     offsets: dict[int, int] = {}
     pending: dict[int, int] = {}
@@ -130,7 +130,7 @@ def sum_file(path: Path, file: int, page_bytes: int, log: LogPages, wanted: Ints
     weights_W = _weights(page_bytes)
     block = np.empty((AT_ONCE, page_bytes), dtype=np.uint8)
     logged_N = np.fromiter(log.offsets, dtype=np.int64)
-    with _opened(log_of(path)) if log.offsets else nullcontext(NO_FILE) as log_file:
+    with _open(log_of(path)) if log.offsets else nullcontext(NO_FILE) as log_file:
         for start in range(0, len(wanted), AT_ONCE):
             part_N = wanted[start : start + AT_ONCE]
             in_log_N = np.isin(part_N, logged_N)
@@ -167,7 +167,7 @@ def _weights(page_bytes: int) -> Sums:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[int]:
+def _open(path: Path) -> Iterator[int]:
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         yield handle

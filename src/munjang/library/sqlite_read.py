@@ -20,7 +20,7 @@ from munjang.library.sqlite_tokens import read_rows_without_codes as read_rows_w
 from munjang.library.sqlite_tokens import read_token_codes as read_token_codes
 from munjang.library.store import MAX_WORDS, Document, Entry, Passage, Place, Scored, VectorBlock, document_checksum, passage_checksum
 from munjang.library.where import Condition
-from munjang.library.where_sqlite import key_sql, where_sql
+from munjang.library.where_sql import has_key_sqlite, where_sqlite
 from munjang.types import Ints, Vectors
 from munjang.wording import count
 
@@ -61,14 +61,14 @@ def read_vectors(connection: sqlite3.Connection, *, after: int, dimension: int, 
 def read_vectors_of(connection: sqlite3.Connection, rows: Sequence[int] | Ints, *, dimension: int, name: str) -> VectorBlock:
     """Return the vectors of these rows."""
     sql = f"{_VECTORS} WHERE passages.row IN (SELECT value FROM json_each(?)) ORDER BY passages.row"  # noqa: S608
-    return _vector_block(connection.execute(sql, (_listed(rows),)).fetchall(), dimension, name)
+    return _vector_block(connection.execute(sql, (_to_json(rows),)).fetchall(), dimension, name)
 
 
 def read_rows(connection: sqlite3.Connection, where: Condition | None) -> Ints:
     """Return the rows of the documents that meet the condition."""
     if where is None:
         return _ints(connection.execute("SELECT row FROM passages ORDER BY row"))
-    sql, values = where_sql(where)
+    sql, values = where_sqlite(where)
     numbers = f"SELECT number FROM documents WHERE {sql}"  # noqa: S608
     return _ints(connection.execute(f"SELECT row FROM passages WHERE document IN ({numbers}) ORDER BY row", values))  # noqa: S608
 
@@ -85,7 +85,7 @@ def read_places(connection: sqlite3.Connection, rows: Sequence[int] | Ints) -> d
     sql = """SELECT passages.row, documents.id, passages.start, passages.stop FROM passages JOIN documents
              ON documents.number = passages.document WHERE passages.row IN (SELECT value FROM json_each(?))"""
     found: dict[int, Place] = {}
-    for place in connection.execute(sql, (_listed(rows),)):
+    for place in connection.execute(sql, (_to_json(rows),)):
         if tuple(map(type, place)) != (int, str, int, int):
             raise DamagedFile(f"{name_of(connection)}: passage {place[0]} has a position outside its text\n  run munjang check")
         found[place[0]] = Place(*place)
@@ -97,7 +97,7 @@ def read_lexical(connection: sqlite3.Connection, words: Sequence[str], k: int, w
     query = " OR ".join(quote_words(words))
     if not query or k < 1:
         return []
-    condition, values = where_sql(where)
+    condition, values = where_sqlite(where)
     joined = "" if where is None else "JOIN passages ON passages.row = words.rowid JOIN documents ON documents.number = passages.document"
     sql = f"""SELECT words.rowid, words.rank FROM words {joined} WHERE words MATCH ? AND {condition}
               ORDER BY words.rank, words.rowid LIMIT ?"""  # noqa: S608
@@ -111,9 +111,21 @@ def read_word_frequencies(connection: sqlite3.Connection, words: Sequence[str]) 
     return int(passages), [int(count) for (count,) in connection.execute(sql, (json.dumps(quote_words(words)),))]
 
 
+def read_words_between(connection: sqlite3.Connection, first: str, last: str) -> dict[str, int]:
+    """Return the words in a range, and how many passages hold each."""
+    if not connection.execute("SELECT count(*) FROM temp.sqlite_master WHERE name = 'vocabulary'").fetchone()[0]:
+        (query_only,) = connection.execute("PRAGMA query_only").fetchone()
+        connection.execute("PRAGMA query_only = OFF")  # a view of the index, which stands in the connection and in no file
+        try:
+            connection.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'words', 'row')")
+        finally:
+            connection.execute(f"PRAGMA query_only = {int(query_only)}")
+    return dict(connection.execute("SELECT term, doc FROM temp.vocabulary WHERE term >= ? AND term < ?", (first, last)).fetchall())
+
+
 def read_has_key(connection: sqlite3.Connection, key: str) -> bool:
     """Say whether any document's metadata have this key."""
-    sql, values = key_sql(key)
+    sql, values = has_key_sqlite(key)
     return bool(connection.execute(f"SELECT EXISTS (SELECT 1 FROM documents WHERE {sql})", values).fetchone()[0])  # noqa: S608
 
 
@@ -176,7 +188,7 @@ def quote_words(words: Sequence[str]) -> list[str]:
     return ['"' + word.replace('"', '""') + '"' for word in dict.fromkeys(words[:MAX_WORDS]) if word and "\x00" not in word]
 
 
-def _listed(rows: Sequence[int] | Ints) -> str:
+def _to_json(rows: Sequence[int] | Ints) -> str:
     return json.dumps([int(row) for row in rows])
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from munjang.atomic import sync
 from munjang.errors import DamagedFile, InputError, quote
-from munjang.library.sqlite_files import PAGE_BYTES, LibraryConnection, open_connection, transaction, translated
+from munjang.library.sqlite_files import PAGE_BYTES, LibraryConnection, open_connection, transaction, translate_errors
 from munjang.library.store import Settings
 from munjang.library.words import is_known
 
@@ -67,7 +67,7 @@ def create(path: Path, settings: Settings, *, name: str) -> bool:
         )
     connection = open_connection(path, write=True, name=name)
     try:
-        with translated(name):
+        with translate_errors(name):
             if fresh:
                 connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
             if _is_empty(connection):
@@ -82,7 +82,7 @@ def create(path: Path, settings: Settings, *, name: str) -> bool:
 
 def check_is_library(connection: sqlite3.Connection, name: str) -> None:
     """Refuse a file that is no library, or one of a later Munjang."""
-    with translated(name):
+    with translate_errors(name):
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION:

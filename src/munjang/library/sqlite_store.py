@@ -17,11 +17,11 @@ from munjang.file_lock import hold_lock, lock_files
 from munjang.library import sqlite_read, sqlite_tokens, sqlite_write
 from munjang.library.sql_store import SqlStore
 from munjang.library.sqlite_cache import CommitCache
-from munjang.library.sqlite_files import BUSY_SECONDS, SqliteConnections, open_connection, transaction, translated
+from munjang.library.sqlite_files import BUSY_SECONDS, SqliteConnections, open_connection, transaction, translate_errors
 from munjang.library.sqlite_schema import check_is_library, create, read_settings, write_settings, write_weights
 from munjang.library.sqlite_verify import Verifier
 from munjang.library.sqlite_write import remove_unused, tidy_words
-from munjang.library.store import ADVICE, BLOCK, Change, Entry, NewTokenCodes, NewWeights, Scored, Settings, StoredCodebook
+from munjang.library.store import ADVICE, BLOCK, Change, Entry, NewTokenCodes, NewWeights, Scored, Settings, StoredCodebook, StoreNode
 from munjang.library.where import Condition
 from munjang.types import Ints
 
@@ -91,7 +91,7 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
                     yield
             finally:
                 self._verifier.end_writing(connection)
-                with translated(self.name):
+                with translate_errors(self.name):
                     connection.close()
 
     def put(self, changes: Iterable[Change], /, *, settings: Settings | None = None, codebook: StoredCodebook | None = None) -> None:
@@ -118,7 +118,7 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
             if settings is not None:
                 sqlite_write.delete_up_to(connection, before)
             sqlite_write.next_generation(connection, microseconds=_microseconds())
-        self._verifier.committed()
+        self._verifier.take_commit()
         self._connections.check_in_place()  # what was written to a file that is gone is not there
 
     def delete(self, ids: Sequence[str], /) -> int:
@@ -127,7 +127,7 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
         with transaction(connection, self.name):
             count = sqlite_write.delete_documents(connection, ids)
             sqlite_write.next_generation(connection, microseconds=_microseconds())
-        self._verifier.committed()
+        self._verifier.take_commit()
         self._connections.check_in_place()
         return count
 
@@ -177,10 +177,10 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
         self.verify(whole=True)
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
         try:
-            with self._connections.walk() as source, translated(str(path)), closing(sqlite3.connect(temporary)) as target:
+            with self._connections.walk() as source, translate_errors(str(path)), closing(sqlite3.connect(temporary)) as target:
                 source.execute("SELECT 1 FROM settings").fetchone()  # from here on the connection sees this commit
                 source.backup(target, pages=BACKUP_PAGES, progress=lambda *_: None)  # back in Python now and then, to be interrupted
-            with translated(str(path)), closing(open_connection(temporary, write=True)) as connection:
+            with translate_errors(str(path)), closing(open_connection(temporary, write=True)) as connection:
                 connection.execute("UPDATE settings SET uuid = ?", (uuid4().hex,))
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             sync(temporary)
@@ -190,6 +190,10 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
             for ending in ("", "-journal", "-wal", "-shm"):
                 temporary.with_name(temporary.name + ending).unlink(missing_ok=True)
 
+    def nodes(self) -> list[StoreNode]:
+        """Return the file."""
+        return [StoreNode(self.name, 1, self._path.stat().st_size)]
+
     def check(self) -> list[str]:
         """Read everything and return what is wrong."""
         return self._verifier.check()
@@ -197,11 +201,11 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
     def compact(self) -> None:
         """Give space that deleted documents left back to the disk."""
         connection = self._held()
-        with translated(self.name):
+        with translate_errors(self.name):
             tidy_words(connection)
-            self._verifier.committed()
+            self._verifier.take_commit()
             connection.execute("VACUUM")
-            self._verifier.committed()
+            self._verifier.take_commit()
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
@@ -220,7 +224,7 @@ def _needs_creating(path: Path, name: str) -> bool:
         return True
     connection = open_connection(path, write=False, name=name)
     try:
-        with translated(name):
+        with translate_errors(name):
             return int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]) == 0
     finally:
         connection.close()

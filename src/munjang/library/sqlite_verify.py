@@ -27,7 +27,7 @@ import numpy as np
 
 from munjang.errors import Busy, DamagedFile, MunjangError
 from munjang.library import sqlite_tokens
-from munjang.library.sqlite_files import BUSY_SECONDS, SqliteConnections, is_busy, translated
+from munjang.library.sqlite_files import BUSY_SECONDS, SqliteConnections, is_busy, translate_errors
 from munjang.library.sqlite_pages import (
     NO_FILE,
     LogPages,
@@ -99,7 +99,7 @@ class Verifier:
             return self._check_copy()
         connection = self._connections.writer()
         try:
-            with translated(self._connections.name):
+            with translate_errors(self._connections.name):
                 connection.execute(f"PRAGMA busy_timeout = {round(patience * 1_000)}")
                 before = sum_whole_file(self._path)
                 found = findings(connection, dimension=read_settings(connection).dimension)
@@ -132,7 +132,7 @@ class Verifier:
             except (MunjangError, OSError):
                 pass
 
-    def committed(self) -> None:
+    def take_commit(self) -> None:
         """Take over the pages of a commit that was just made."""
         if self._writing is None:
             return

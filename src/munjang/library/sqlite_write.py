@@ -23,7 +23,6 @@ from typing import cast
 import numpy as np
 
 from munjang.atomic import sync
-from munjang.errors import UsageError, quote
 from munjang.library.sqlite_files import open_connection, transaction
 from munjang.library.sqlite_pages import discard_sums
 from munjang.library.sqlite_schema import name_of
@@ -35,7 +34,7 @@ def put_entry(
     connection: sqlite3.Connection, entry: Entry, *, dimension: int, rows: Iterator[int], codebook: StoredCodebook | None = None
 ) -> None:
     """Write a document with its passages, numbered from `rows`; an older one with the same id goes."""
-    _check(entry, dimension)
+    entry.check(dimension)
     delete_documents(connection, [entry.document.id])
     document = _insert_document(connection, entry.document)
     all_codes: Sequence[bytes | None] = entry.token_codes or [None] * len(entry.passages)
@@ -111,14 +110,6 @@ def _insert_document(connection: sqlite3.Connection, document: Document) -> int:
         (document.id, document.text, metadata, document.content_hash, checksum),
     )
     return cast("int", cursor.lastrowid)  # an INSERT has a row
-
-
-def _check(entry: Entry, dimension: int) -> None:
-    expected = (len(entry.passages), dimension)
-    if not entry.passages or entry.vectors_PD.shape != expected:
-        raise UsageError(f"document {quote(entry.document.id)}: found vectors of shape {entry.vectors_PD.shape}, expected {expected}")
-    if not np.isfinite(entry.vectors_PD).all():
-        raise UsageError(f"document {quote(entry.document.id)}: its vectors hold NaN or infinity, expected finite numbers")
 
 
 MOST_LEVELS, READABLE_LEVELS = 64, 2_000

@@ -26,7 +26,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from munjang.errors import InputError
+import numpy as np
+
+from munjang.errors import InputError, UsageError, quote
+from munjang.library.index_config import IndexMethod, IndexPrecision
 from munjang.library.where import Condition
 from munjang.types import Ints, Vectors
 from munjang.vectors.maxsim import TokenCodebook
@@ -97,6 +100,14 @@ class Entry:
     def lengths_P(self) -> list[int]:
         """How many characters each passage has."""
         return [passage.stop - passage.start for passage in self.passages]
+
+    def check(self, dimension: int) -> None:
+        """Refuse an entry that no store can take: its vectors must be finite, one for each passage."""
+        expected = (len(self.passages), dimension)
+        if not self.passages or self.vectors_PD.shape != expected:
+            raise UsageError(f"document {quote(self.document.id)}: found vectors of shape {self.vectors_PD.shape}, expected {expected}")
+        if not np.isfinite(self.vectors_PD).all():
+            raise UsageError(f"document {quote(self.document.id)}: its vectors hold NaN or infinity, expected finite numbers")
 
 
 @dataclass(frozen=True)
@@ -185,6 +196,16 @@ class Scored:
 
     row: int
     score: float
+
+
+@dataclass(frozen=True)
+class StoreNode:
+    """A machine, or a file, that holds a part of a store."""
+
+    name: str
+    shards: int
+    """Pieces of tables; 1 where they are whole."""
+    bytes: int
 
 
 class Store(Protocol):
@@ -286,6 +307,11 @@ class Store(Protocol):
 
     def word_frequencies(self, words: Sequence[str], /) -> tuple[int, list[int]]:
         """Return the number of passages, and for each word that `lexical` looks for, once each, how many of them hold it."""
+        ...
+
+    def words_between(self, first: str, last: str, /) -> dict[str, int]:
+        """Return the words of passages from `first` up to and without `last`, by their codes, and how many passages hold each."""
+        ...
 
     def has_key(self, key: str, /) -> bool:
         """Say whether any document's metadata have this key; it stops at the first one."""
@@ -297,6 +323,10 @@ class Store(Protocol):
 
     def count(self) -> tuple[int, int]:
         """Return the number of documents and of passages."""
+        ...
+
+    def nodes(self) -> list[StoreNode]:
+        """Return where the store is, and how large."""
         ...
 
     def verify(self, *, whole: bool = False) -> None:
@@ -322,6 +352,10 @@ class NearestRows(Protocol):
 
     def nearest(self, query_D: Vectors, k: int, /, *, where: Condition | None = None, exact: bool = False) -> list[Scored]:
         """Return the k rows with the highest cosine, best first, equal ones by row."""
+        ...
+
+    def prepare(self, *, method: IndexMethod | None, precision: IndexPrecision | None, recall: float, patience: float) -> str:
+        """Make the index that is asked for, or one for a large library that has none, and say how searches are answered now."""
         ...
 
 

@@ -20,7 +20,7 @@ from munjang.errors import UsageError
 from munjang.library.late import find_codebook, score_passages
 from munjang.library.library import Library
 from munjang.library.ranking import Hybrid, Query, Ranked, rank_rows
-from munjang.library.weights import SearchWeights
+from munjang.library.search import SearchWeights
 from munjang.options import Option, Seed, check_options
 from munjang.types import Floats
 from munjang.wording import brief_repr, count
@@ -66,8 +66,8 @@ def tune(
     library: Library,
     questions: Sequence[tuple[str, str]] | None = None,
     *,
-    folds: Annotated[int, Option("Into how many parts questions are divided, each scored with weights chosen on the others.", min=2)] = 5,
-    limit: Annotated[int, Option("Use so many questions at most, drawn at random.", min=LEAST)] = 500,
+    folds: Annotated[int, Option("Number of folds of the cross-validation.", min=2)] = 5,
+    limit: Annotated[int, Option("Use at most this many questions, drawn at random.", min=LEAST)] = 500,
     seed: Seed = 0,
     write: Annotated[bool, Option("Store the weights in the library.", flags=("--write/--dry-run",))] = True,
 ) -> TuneReport:

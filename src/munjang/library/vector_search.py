@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from munjang.library.index_config import Tuning
+from munjang.errors import UsageError
+from munjang.library.index_config import IndexMethod, IndexPrecision, Tuning
 from munjang.library.ivf_index import IvfIndex, build_lists, fit_lists, load_lists, save_lists
 from munjang.library.matrix import Matrix, MatrixCache
 from munjang.library.store import NearestRows, Scored, Store
@@ -40,14 +41,20 @@ class VectorSearch:
             return [[] for _ in queries_ND]
         lists = self._fitting_lists(matrix, count, exact)
         if lists is not None:
-            return [_scored(scores, rows) for scores, rows in lists.search(queries_ND, k, among_P=among_P)]
+            return [_join_scores(scores, rows) for scores, rows in lists.search(queries_ND, k, among_P=among_P)]
         scores_NK, rows_NK = matrix.search(queries_ND, k, among_P=among_P)
-        return [_scored(scores, rows) for scores, rows in zip(scores_NK, rows_NK, strict=True)]
+        return [_join_scores(scores, rows) for scores, rows in zip(scores_NK, rows_NK, strict=True)]
 
-    def prepare(self) -> str:
-        """Bring the caches up to date, and build lists if there are enough passages for them; say what there is now."""
+    def prepare(self, method: IndexMethod | None, precision: IndexPrecision | None, *, patience: float) -> str:
+        """Bring the caches up to date, and build lists if there are enough passages for them; say what there is now.
+
+        `method` and `precision` are for a store with an index of its own.
+        """
         if isinstance(self._store, NearestRows):
-            return "the store's own index"
+            return self._store.prepare(method=method, precision=precision, recall=self._tuning.recall, patience=patience)
+        if method is not None or precision is not None:
+            fact = f"{self._store.name}: is a file, whose index is inverted lists; a method and a precision are for PostgreSQL"
+            raise UsageError(f"{fact}\n  leave them out")
         with self._store.snapshot():
             matrix = self._cache.current()
         if len(matrix) < self._tuning.approximate_from:
@@ -95,5 +102,5 @@ class VectorSearch:
         return {"what": "lists", "uuid": self._store.uuid, "dimension": matrix.base_MD.shape[1], "recall": str(self._tuning.recall)}
 
 
-def _scored(scores: Vectors, rows: Ints) -> list[Scored]:
+def _join_scores(scores: Vectors, rows: Ints) -> list[Scored]:
     return [Scored(int(row), float(score)) for row, score in zip(rows, np.minimum(scores, 1.0), strict=True)]

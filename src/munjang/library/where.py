@@ -1,7 +1,7 @@
 """What a filter over metadata means: a tree of conditions, and whether a document's metadata meet it.
 
-The meaning is the same in every store; `matches` says it in Python, stores say it in SQL with bound values (where_sqlite.py,
-where_postgres.py), and `parse_where` makes the tree from what people write.
+The meaning is the same in every store; `matches` says it in Python, stores say it in SQL with bound values (`where_sql.py`),
+and `parse_where` makes the tree from what people write.
 
 A number is compared with numbers, and with texts that read as a number (CSV files know only texts); a text is compared with texts, by code
 points. A key is one of the metadata; `id` and `text` are the document's own where its metadata have no key of that name. True and false are

@@ -2,8 +2,8 @@
 
 A library says in its settings how its words were made, and is asked in the same way: by whom Korean was split, whether English words
 stand there as their stems, which they do in every library that was made since there are stems (`munjang reencode` gives stems to an older
-one), and with which dictionary of the user's, whose whole text is part of that setting. A dictionary's words stay whole and are found by
-their 초성 too, variants are spelled as usual, and a question asks for synonyms as well.
+one), and with which dictionary of the user's, whose whole text is part of that setting. A dictionary's words stay whole, variants are
+spelled as usual, and a question asks for synonyms as well. Hanja in a Korean text stand there by their readings too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import get_args
 
 from munjang.errors import InputError
 from munjang.text.dictionary import Dictionary, parse_dictionary
-from munjang.text.korean import Analyser, morphemes, space_with_kiwi, tagged_morphemes
+from munjang.text.hanja import find_hanja, read_hanja
+from munjang.text.korean import Analyser, has_hangul, morphemes, space_with_kiwi, tag_morphemes
 from munjang.text.phrases import FUNCTION_WORDS, LIGHT_WORDS, stem
 
 _STEMS, _DICTIONARY = "+stems", "+dictionary\n"
@@ -23,7 +24,6 @@ _CAPITALS = re.compile(r"\b[A-Z]{2,}\b")
 _HANGUL = re.compile("[가-힣]")
 UNSPACED = 10
 """Hangul syllables from which a question without a single space was written without them; names have fewer."""
-_INITIALS = re.compile(r"(?<![ㄱ-ㅎㅏ-ㅣ])[ㄱ-ㅎ]{2,20}(?![ㄱ-ㅎㅏ-ㅣ])")
 
 
 @dataclass(frozen=True)
@@ -88,16 +88,15 @@ def is_known(way: str) -> bool:
 
 
 def passage_words(text: str, way: str) -> list[str]:
-    """Return the words of a passage, in their order; behind them the 초성 of the dictionary's words among them.
+    """Return the words of a passage, in their order; behind them the readings of its Hanja, if it is Korean.
 
     >>> passage_words("It rained in Seoul", "bigrams+stems")
     ['it', 'rain', 'in', 'seoul']
     """
     analysis = read_analysis(way)
     found = _split(text, analysis)
-    initials = analysis.dictionary.initials
-    behind = [initials[word] for word in found if word in initials]
-    return [*([stem(word) for word in found] if analysis.stems else found), *behind]
+    readings = _read_hanja(text, analysis) if has_hangul(text) else []
+    return [*([stem(word) for word in found] if analysis.stems else found), *readings]
 
 
 def _split(text: str, analysis: WordAnalysis) -> list[str]:
@@ -105,26 +104,48 @@ def _split(text: str, analysis: WordAnalysis) -> list[str]:
     return morphemes(words.spell(text), analyser=analysis.analyser, user_words=words.user_words)
 
 
+def _read_hanja(text: str, analysis: WordAnalysis) -> list[str]:
+    return [word for hanja in find_hanja(text) for reading in read_hanja(hanja) for word in _split(reading, analysis)]
+
+
 def question_words(text: str, way: str) -> tuple[str, ...]:
     """Return the words to look for: without grammar ("the", 있다, 것), unless there are no others; WHO and US in capitals are no grammar.
 
-    With a dictionary: without its stop words, and with the words of synonyms behind them.
+    With a dictionary: without its stop words. Behind them stand other words for the same, as `list_alternatives` says.
 
     >>> question_words("Why does my dog bark?", "bigrams+stems"), question_words("to be or not to be", "bigrams")
     (('dog', 'bark'), ('to', 'be', 'or', 'not', 'to', 'be'))
     """
+    return (*own_words(text, way), *list_alternatives(text, way))
+
+
+def own_words(text: str, way: str) -> tuple[str, ...]:
+    """Return the words of a question itself."""
     analysis = read_analysis(way)
     entries = analysis.dictionary
-    spelled = entries.spell(text)
-    found = tagged_morphemes(spelled, analyser=analysis.analyser, user_words=entries.user_words)
+    found = tag_morphemes(entries.spell(text), analyser=analysis.analyser, user_words=entries.user_words)
     names = set() if text.isupper() else {name.casefold() for name in _CAPITALS.findall(text)}
     telling = [(word, tag) for word, tag in found if word not in FUNCTION_WORDS or word in names] or found
-    content = [word for word, tag in telling if (word, tag.partition("-")[0]) not in LIGHT_WORDS] or [word for word, _ in telling]
-    if len(entries):
+    content = [word for word, tag in telling if not is_light(word, tag)] or [word for word, _ in telling]
+    if entries.stop_words:
         stops = {word for each in entries.stop_words for word in _split(each, analysis)}
-        kept = [word for word in content if word not in stops] or content
-        content = [*kept, *_find_synonyms([word for word, _ in found], way), *_INITIALS.findall(text)]
+        content = [word for word in content if word not in stops] or content
     return tuple(stem(word) for word in content) if analysis.stems else tuple(content)
+
+
+def list_alternatives(text: str, way: str) -> tuple[str, ...]:
+    """Return other words for the same: those of the dictionary's synonyms, and readings of Hanja."""
+    analysis = read_analysis(way)
+    synonyms: list[str] = []
+    if analysis.dictionary.synonyms or analysis.dictionary.meanings:
+        synonyms = _find_synonyms(_split(text, analysis), way)
+    others = [*([stem(word) for word in synonyms] if analysis.stems else synonyms), *_read_hanja(text, analysis)]
+    return tuple(dict.fromkeys(others))
+
+
+def is_light(word: str, tag: str) -> bool:
+    """Say whether a word carries grammar only."""
+    return (word, tag.partition("-")[0]) in LIGHT_WORDS
 
 
 def restore_spaces(text: str, way: str) -> str:

@@ -1,23 +1,24 @@
-"""A block of texts → their vectors, in the caller's order.
+"""Texts, a block at a time → their vectors, in the caller's order.
 
-In: texts, and what the call of encode asks for. Out: `Encoded`. Equal texts are encoded once; each is tokenised, made to fit the model's
-limit, and run with others of like length. Going through many blocks, and warning of texts that were cut, are left to `SentenceEncoder`.
+In: texts, and what the call of encode asks for. Out: `Encoded`. Equal texts of a block are encoded once; each is tokenised, made to fit the
+model's limit, and run with others of like length.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from munjang.engine.folder import ModelFolder
-from munjang.engine.modules import StaticModule
+from munjang.engine.modules import PoolingModule, StaticModule
 from munjang.engine.open import Engine
 from munjang.errors import FolderError, UsageError
-from munjang.models.long_text import fit_texts
+from munjang.models.long_text import fit_texts, warn_of_cut
 from munjang.models.progress import Advance
 from munjang.text.batching import plan_batches
 from munjang.text.tokenizer import Tokenizer
@@ -25,6 +26,33 @@ from munjang.types import LongText, Precision, SkippedTokens, Vectors
 from munjang.vectors.quantize import quantize
 from munjang.vectors.similarity import normalize as unit
 from munjang.wording import brief_repr
+
+
+def find_hidden_prefix(folder: ModelFolder, tokenizer: Tokenizer, prompt: str) -> int:
+    """Return how many tokens in front do not count in the sentence vector: the prompt's, where the model leaves it out of pooling."""
+    keeps_prompt = all(module.include_prompt for module in folder.modules if isinstance(module, PoolingModule))
+    return tokenizer.prefix_length(prompt) if prompt and not keeps_prompt else 0
+
+
+def check_options(options: EncodeOptions, *, width: int) -> EncodeOptions:
+    """Refuse a policy that there is not, one that cannot hide a prompt, and more dimensions than a vector has."""
+    if options.long_text not in get_args(LongText):
+        raise UsageError(f"long_text={options.long_text!r} is unknown; expected 'truncate', 'window' or 'error'")
+    if options.hidden_prefix and options.long_text == "window":
+        raise UsageError("this model leaves its prompt out of pooling, which windows cannot do; choose long_text='truncate' or 'error'")
+    if options.dimensions is not None and not 1 <= options.dimensions <= width:
+        raise UsageError(f"dimensions={options.dimensions}, expected 1 to {width}")
+    return options
+
+
+def choose_token_options(folder: ModelFolder, tokenizer: Tokenizer, prompt: str, skip: Collection[SkippedTokens]) -> TokenOptions:
+    """Return what a call of encode_tokens asks for."""
+    end = 0
+    if prompt:
+        is_static = isinstance(folder.base, StaticModule)
+        end = len(tokenizer.encode_plain([prompt])[0]) if is_static else tokenizer.prefix_length(prompt)
+    return TokenOptions(prompt, end, end if find_hidden_prefix(folder, tokenizer, prompt) else 0, check_skip(skip))
+
 
 Kept = TypeVar("Kept")
 
@@ -183,6 +211,36 @@ class BlockEncoder:
             tokens=lengths[index],
             too_long=[number for number, owner in enumerate(index.tolist()) if owner in long] if long else [],
         )
+
+    def encode_blocks(
+        self, texts: Iterable[str], options: EncodeOptions, block: int, advance: Advance = lambda _: None
+    ) -> Iterator[Encoded]:
+        """Yield the vectors of `block` texts at a time, then warn of texts that were cut."""
+        waiting, seen, cut = iter(texts), 0, 0
+        while group := list(islice(waiting, block)):
+            encoded = self.encode(group, options, advance)
+            seen, cut = seen + len(group), cut + len(encoded.too_long)
+            yield encoded
+        if cut and options.warn and options.long_text == "truncate":
+            advice = "encode_with_report says which; long_text='window' reads all"
+            warn_of_cut(cut, seen, self.max_length, in_python=advice, stacklevel=2)
+
+    def encode_token_blocks(
+        self,
+        texts: Iterable[str],
+        options: TokenOptions,
+        block: int,
+        advance: Advance,
+        keep: Callable[[list[int], Vectors], Kept],
+    ) -> Iterator[list[Kept]]:
+        """Yield what `keep` makes of the tokens of `block` texts at a time, then warn of texts that were cut."""
+        waiting, seen, cut = iter(texts), 0, 0
+        while group := list(islice(waiting, block)):
+            encoded, kept = self.encode_with_tokens(group, options, advance, keep)
+            seen, cut = seen + len(group), cut + len(encoded.too_long)
+            yield kept
+        if cut:
+            warn_of_cut(cut, seen, self.max_length, in_python="shorten them, or encode_tokens their parts", stacklevel=4)
 
     def encode_with_tokens(
         self, texts: list[str], options: TokenOptions, advance: Advance, keep: Callable[[list[int], Vectors], Kept]

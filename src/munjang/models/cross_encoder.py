@@ -25,7 +25,15 @@ from munjang.limits import LIMITS
 from munjang.models.batch_encoder import check_vocabulary
 from munjang.models.long_text import TruncationWarning
 from munjang.models.open_engine import check_engine, open_cross_engine
-from munjang.models.pair_scores import LabelScorer, PairScores, ScoreKind, activate_logits, choose_activation, make_label_scorer
+from munjang.models.pair_scores import (
+    DEFAULT_SCORE,
+    LabelScorer,
+    PairScores,
+    ScoreKind,
+    activate_logits,
+    choose_activation,
+    make_label_scorer,
+)
 from munjang.models.progress import Advance, progress_bar
 from munjang.models.registry import resolve_reranker
 from munjang.models.save import save_cross_folder
@@ -135,7 +143,7 @@ class CrossEncoder:
         return fingerprint(self.folder, settings=f"cross {self.compute} {self.max_length}")
 
     @explain_other_names(PREDICT)
-    def predict(self, pairs: Sequence[tuple[str, str]], /, *, score: ScoreKind = "model", progress: bool = False) -> Vectors:
+    def predict(self, pairs: Sequence[tuple[str, str]], /, *, score: ScoreKind = DEFAULT_SCORE, progress: bool = False) -> Vectors:
         """Return one score per pair, shape (n,), or one row of label scores per pair, shape (n, labels)."""
         scored = self.predict_with_report(pairs, score=score, progress=progress)
         if scored.cut:
@@ -143,7 +151,9 @@ class CrossEncoder:
         return scored.scores
 
     @explain_other_names(PREDICT)
-    def predict_with_report(self, pairs: Sequence[tuple[str, str]], /, *, score: ScoreKind = "model", progress: bool = False) -> PairScores:
+    def predict_with_report(
+        self, pairs: Sequence[tuple[str, str]], /, *, score: ScoreKind = DEFAULT_SCORE, progress: bool = False
+    ) -> PairScores:
         """Score pairs and report which were truncated; never warns."""
         listed = validate_pairs(pairs)
         logits = np.zeros((len(listed), len(self.labels)), np.float32)

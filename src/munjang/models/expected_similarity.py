@@ -50,10 +50,10 @@ class SimilarityCurve:
     def __repr__(self) -> str:
         return name_facts("SimilarityCurve", [self.languages, count(len(self.points), "point")])
 
-    def expected(self, cosine: float) -> float:
+    def expect(self, cosine: float) -> float:
         """Return the mean score of people at a cosine.
 
-        >>> SimilarityCurve("", "ko-ko", ((0.5, 1.0), (0.75, 2.0))).expected(0.625)
+        >>> SimilarityCurve("", "ko-ko", ((0.5, 1.0), (0.75, 2.0))).expect(0.625)
         1.5
         """
         at = bisect.bisect_left([x for x, _ in self.points], cosine)
@@ -75,7 +75,7 @@ def describe_expected(expected: float) -> str:
 def expect_similarity(encoder: SentenceEncoder, a: str, b: str, cosine: float) -> float | None:
     """Return the score that people would give two texts with this cosine, or None where it was never measured."""
     curve = find_curve(encoder.folder.path, fingerprint=encoder.fingerprint, a=a, b=b)
-    return None if curve is None else curve.expected(cosine)
+    return None if curve is None else curve.expect(cosine)
 
 
 def find_curve(folder: Path, *, fingerprint: str, a: str, b: str) -> SimilarityCurve | None:

@@ -16,8 +16,7 @@ import onnxruntime
 from munjang.atomic import atomic_write, make_folder, translate_disk_errors
 from munjang.engine.backbone import Backbone, read_backbone
 from munjang.engine.encoder_graph import write_encoder
-from munjang.engine.head_graph import compute_head_width, reads_first_only, write_head
-from munjang.engine.layer_mix import write_layer_mix
+from munjang.engine.head_graph import compute_head_width, reads_first_only, write_head, write_layer_mix
 from munjang.engine.layout import PADDED_INPUTS, PaddedLayout
 from munjang.engine.linear import FloatWriter, Int8Writer, LinearWriter
 from munjang.engine.modules import LayerMixModule, TransformerModule
@@ -74,18 +73,18 @@ def export_onnx(model: SentenceEncoder, target: str | Path, *, compute: ComputeO
 
 def _write_graph(model: SentenceEncoder, base: TransformerModule, compute: Compute) -> bytes:
     backbone = read_backbone(base)
-    pen = GraphBuilder()
-    layout = PaddedLayout(pen, first_position=backbone.first_position)
-    writer: LinearWriter = FloatWriter(pen) if compute == "float32" else Int8Writer(pen)
-    types = pen.add("Reshape", ["token_type_ids", pen.constant([-1])]) if backbone.types_E is not None else None
+    builder = GraphBuilder()
+    layout = PaddedLayout(builder, first_position=backbone.first_position)
+    writer: LinearWriter = FloatWriter(builder) if compute == "float32" else Int8Writer(builder)
+    types = builder.add("Reshape", ["token_type_ids", builder.constant([-1])]) if backbone.types_E is not None else None
     mixes, pools_first = any(isinstance(module, LayerMixModule) for module in model.folder.modules), reads_first_only(model.folder.modules)
-    out = write_encoder(pen, backbone, layout, writer, first_only=pools_first and not mixes, types=types, keep_layers=mixes)
-    hidden = write_layer_mix(pen, out, model.folder.modules)
-    hidden = pen.add("Gather", [hidden, layout.first_rows()]) if pools_first and mixes else hidden
-    vectors = write_head(pen, hidden, layout, model.folder.modules[1:], backbone.dimension)
-    pen.name_output(vectors, "sentence_embedding")
+    out = write_encoder(builder, backbone, layout, writer, first_only=pools_first and not mixes, types=types, keep_layers=mixes)
+    hidden = write_layer_mix(builder, out, model.folder.modules)
+    hidden = builder.add("Gather", [hidden, layout.first_rows()]) if pools_first and mixes else hidden
+    vectors = write_head(builder, hidden, layout, model.folder.modules[1:], backbone.dimension)
+    builder.name_output(vectors, "sentence_embedding")
     width = compute_head_width(model.folder.modules[1:], backbone.dimension)
-    graph: bytes = pen.model(_list_inputs(backbone), [("sentence_embedding", ["batch", width])]).SerializeToString()
+    graph: bytes = builder.model(_list_inputs(backbone), [("sentence_embedding", ["batch", width])]).SerializeToString()
     return graph
 
 

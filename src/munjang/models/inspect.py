@@ -8,7 +8,8 @@ Shapes: N tokens of the first text, M of the second, D width of the hidden state
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +81,11 @@ class Inspection:
         """Whether the text was longer than the model's limit."""
         return self.tokens_before_cut > len(self.tokens)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return all but the hidden states, which are large, as JSON has it."""
+        kept = {"text": self.text, "prompt": self.prompt, "tokens_before_cut": self.tokens_before_cut, "vector": self.vector.tolist()}
+        return {**kept, "tokens": [asdict(each) for each in self.tokens], "layers": [asdict(each) for each in self.layers]}
+
 
 @dataclass(frozen=True)
 class TokenPair:
@@ -106,6 +112,17 @@ class TokenComparison:
     """What each pair of tokens adds to the score, exactly: it sums to the score. None where the vector is no weighted sum of tokens."""
     best_pairs: tuple[TokenPair, ...]
     """Best partners, greedily by cosine, each token once; special tokens left out."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the comparison as JSON has it."""
+        return {
+            "first": self.first.to_json(),
+            "second": self.second.to_json(),
+            "score": self.score,
+            "cosine": self.cosine_NM.tolist(),
+            "contribution": None if self.contribution_NM is None else self.contribution_NM.tolist(),
+            "best_pairs": [asdict(pair) for pair in self.best_pairs],
+        }
 
 
 def inspect_text(model: SentenceEncoder, text: str) -> Inspection:

@@ -28,7 +28,7 @@ from munjang.models.batch_encoder import find_token_limit
 from munjang.models.long_text import fit_texts
 from munjang.models.prompted_encoder import Role
 from munjang.models.registry import resolve
-from munjang.models.save_multi_vector import save_multi_vector
+from munjang.models.save import save_multi_vector
 from munjang.text.batching import plan_batches
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
 from munjang.text.validate_texts import validate_texts
@@ -118,7 +118,7 @@ class MultiVectorEncoder:
         results: list[Vectors] = [np.zeros((0, self.dimension), np.float32)] * len(texts)
         for batch in plan_batches([len(ids) for ids, _ in prepared]):
             ids, seen = [prepared[number][0] for number in batch], [prepared[number][1] for number in batch]
-            hidden_TW = self.engine.expanded_tokens(ids, seen)
+            hidden_TW = self.engine.expand_tokens(ids, seen)
             rows_TD = self._head.run({"rows": hidden_TW}, ["vectors"])[0]
             ends = np.cumsum([len(one) for one in ids]).tolist()
             for number, one, end in zip(batch, ids, ends, strict=True):

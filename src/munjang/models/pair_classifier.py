@@ -19,7 +19,15 @@ from munjang.engine.pair_head import PairHead, read_pair_head
 from munjang.errors import FolderError
 from munjang.limits import LIMITS
 from munjang.models.long_text import TruncationWarning
-from munjang.models.pair_scores import LabelScorer, PairScores, ScoreKind, activate_logits, choose_activation, make_label_scorer
+from munjang.models.pair_scores import (
+    DEFAULT_SCORE,
+    LabelScorer,
+    PairScores,
+    ScoreKind,
+    activate_logits,
+    choose_activation,
+    make_label_scorer,
+)
 from munjang.models.progress import progress_bar
 from munjang.models.registry import resolve
 from munjang.models.sentence_encoder import SentenceEncoder
@@ -91,7 +99,7 @@ class PairClassifier:
         return digest.hexdigest()[:32]
 
     @explain_other_names(PREDICT)
-    def predict(self, pairs: Sequence[tuple[str, str]], /, *, score: ScoreKind = "model", progress: bool = False) -> Vectors:
+    def predict(self, pairs: Sequence[tuple[str, str]], /, *, score: ScoreKind = DEFAULT_SCORE, progress: bool = False) -> Vectors:
         """Return one row of label scores per pair, shape (n, labels): probabilities, unless `score` says otherwise."""
         scored = self.predict_with_report(pairs, score=score, progress=progress)
         if scored.cut:
@@ -101,7 +109,9 @@ class PairClassifier:
         return scored.scores
 
     @explain_other_names(PREDICT)
-    def predict_with_report(self, pairs: Sequence[tuple[str, str]], /, *, score: ScoreKind = "model", progress: bool = False) -> PairScores:
+    def predict_with_report(
+        self, pairs: Sequence[tuple[str, str]], /, *, score: ScoreKind = DEFAULT_SCORE, progress: bool = False
+    ) -> PairScores:
         """Label pairs and report in which a text was truncated; never warns."""
         listed, activation = validate_pairs(pairs), choose_activation(score, "softmax")
         logits_NK = np.zeros((len(listed), len(self.labels)), np.float32)

@@ -15,6 +15,7 @@ from munjang.wording import brief_repr
 
 ScoreKind: TypeAlias = Literal["model", "logits", "sigmoid", "softmax"]
 """What a score is: the model's own activation, the raw logit, or one of two activations by name."""
+DEFAULT_SCORE: ScoreKind = "model"
 
 
 @brief_repr
@@ -77,7 +78,7 @@ class PairLabeller(Protocol):
         """Changes whenever the scores would."""
         ...
 
-    def predict(self, pairs: Sequence[tuple[str, str]], /, *, score: ScoreKind = "model", progress: bool = False) -> Vectors:
+    def predict(self, pairs: Sequence[tuple[str, str]], /, *, score: ScoreKind = DEFAULT_SCORE, progress: bool = False) -> Vectors:
         """Return the scores of pairs."""
         ...
 

@@ -1,7 +1,7 @@
 """SentenceEncoder: texts → vectors, and nothing else.
 
-It joins what other files do: the tokenizer and the engine in blocks of texts (`block`), prompts, the checks while loading. Folders are read
-and written elsewhere; search, training and servers are functions over this object. One encoder may be used from many threads.
+It joins what other files do: tokenizer and engine (`batch_encoder`), prompts, the checks while loading. Folders are read and written
+elsewhere; search, training and servers are functions over this object. One encoder may be used from many threads.
 
 A text's vector does not depend on what it is encoded with: in float32 no number differs by more than 2e-6 of the vector's length, whatever
 the batch; 2e-5 where torch runs the model. With compute="int8" rounding can fall on either side of a step, which moves single numbers by up
@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 
 from munjang.engine.folder import ModelFolder, fingerprint, read_folder, require_sentence_encoder
@@ -26,14 +25,15 @@ from munjang.models.batch_encoder import (
     Encoded,
     EncodeOptions,
     Kept,
-    TokenOptions,
     TokenVectors,
+    check_options,
+    choose_token_options,
+    find_hidden_prefix,
     join_blocks,
 )
-from munjang.models.encode_options import check_options, choose_token_options, find_hidden_prefix
 from munjang.models.long_text import warn_of_cut
 from munjang.models.open_engine import check_engine
-from munjang.models.progress import Advance, progress_bar
+from munjang.models.progress import progress_bar
 from munjang.models.prompted_encoder import PromptedEncoder, choose_prompt, prompt_for_role, prompt_with_text
 from munjang.models.registry import resolve
 from munjang.models.save import save_folder
@@ -257,7 +257,7 @@ class SentenceEncoder:
         options = way._options(prompt, prompt_name, long_text, precision, dimensions, normalize)
         if block < 1:
             raise UsageError(f"block={block}, expected 1 or more texts")
-        return (encoded.vectors for encoded in way._blocks(stream_texts(texts), options, block, lambda _: None))
+        return (encoded.vectors for encoded in way._block_encoder.encode_blocks(stream_texts(texts), options, block))
 
     @explain_other_names(ENCODE)
     def encode_query(self, texts: str | Iterable[str], /) -> Floats:
@@ -304,11 +304,8 @@ class SentenceEncoder:
 
         No prompt is put before a text unless one is given. `skip` leaves out "special" tokens, those of the "prompt", or "punctuation".
         """
-        return [
-            one
-            for block in self.encode_tokens_stream(texts, prompt=prompt, skip=skip, normalize=normalize, progress=progress)
-            for one in block
-        ]
+        blocks = self.encode_tokens_stream(texts, prompt=prompt, skip=skip, normalize=normalize, progress=progress)
+        return [one for block in blocks for one in block]
 
     @explain_other_names(ENCODE)
     def encode_tokens_stream(
@@ -325,20 +322,14 @@ class SentenceEncoder:
         """Yield the token vectors of `block` texts at a time, in order, holding no more than that."""
         if block < 1:
             raise UsageError(f"block={block}, expected 1 or more texts")
-        options, wanted = self._token_options(prompt, skip), stream_texts(texts)
+        options, wanted = choose_token_options(self.folder, self.tokenizer, prompt, skip), stream_texts(texts)
 
         def keep(ids: list[int], rows_TW: Vectors) -> TokenVectors:
             return TokenVectors(self.tokenizer.tokens(ids), ids, unit(rows_TW) if normalize else rows_TW)
 
         def blocks() -> Iterator[list[TokenVectors]]:
-            waiting, encoder, seen, cut = iter(wanted), self._block_encoder, 0, 0
             with progress_bar("encode", len(wanted) if isinstance(wanted, list) else None, shown=progress) as advance:
-                while group := list(islice(waiting, block)):
-                    encoded, kept = encoder.encode_with_tokens(group, options, advance, keep)
-                    seen, cut = seen + len(group), cut + len(encoded.too_long)
-                    yield kept
-            if cut:
-                warn_of_cut(cut, seen, self.max_length, in_python="shorten them, or encode_tokens their parts", stacklevel=3)
+                yield from self._block_encoder.encode_token_blocks(wanted, options, block, advance, keep)
 
         return blocks()
 
@@ -359,7 +350,7 @@ class SentenceEncoder:
         TruncationWarning says how many.
         """
         before = choose_prompt(self.folder, prompt=prompt)
-        options, wanted = self._token_options(before, skip), validate_texts(texts)
+        options, wanted = choose_token_options(self.folder, self.tokenizer, before, skip), validate_texts(texts)
         with progress_bar("encode", len(wanted), shown=progress) as advance:
             encoded, kept = self._block_encoder.encode_with_tokens(wanted, options, advance, lambda _, rows_TW: keep(rows_TW))
         if warn and encoded.too_long:
@@ -368,7 +359,8 @@ class SentenceEncoder:
 
     def token_places(self, text: str, /, *, prompt: str = "", skip: Collection[SkippedTokens] = ()) -> list[tuple[int, int]]:
         """Return which characters of a text stand behind each token of `encode_tokens`."""
-        return self._block_encoder.token_places(validate_text(text, name="text"), self._token_options(prompt, skip))
+        options = choose_token_options(self.folder, self.tokenizer, prompt, skip)
+        return self._block_encoder.token_places(validate_text(text, name="text"), options)
 
     def similarity(self, a: Floats, b: Floats) -> Floats:
         """Return the similarity of all pairs, by the model's own metric (cosine by default)."""
@@ -397,27 +389,13 @@ class SentenceEncoder:
         normalize: bool,
     ) -> EncodeOptions:
         text = choose_prompt(self.folder, prompt=prompt, prompt_name=prompt_name)
-        hidden = find_hidden_prefix(self.folder, self.tokenizer, text)
-        check_options(long_text, dimensions, width=self.engine.dimension, hidden=hidden)
         if dimensions is None and self.folder.truncate_dimension:
             dimensions = self.dimension
-        return EncodeOptions(text, hidden, long_text, precision, dimensions, normalize)
-
-    def _token_options(self, prompt: str, skip: Collection[SkippedTokens]) -> TokenOptions:
-        return choose_token_options(self.folder, self.tokenizer, prompt, skip)
+        options = EncodeOptions(text, find_hidden_prefix(self.folder, self.tokenizer, text), long_text, precision, dimensions, normalize)
+        return check_options(options, width=self.engine.dimension)
 
     def _all(self, texts: Iterable[str], options: EncodeOptions, progress: bool) -> Encoded:
         wanted = stream_texts(texts)
         with progress_bar("encode", len(wanted) if isinstance(wanted, list) else None, shown=progress) as advance:
-            return join_blocks(list(self._blocks(wanted, options, LIMITS.stream_texts, advance)), self.engine.dimension, options)
-
-    def _blocks(self, texts: Iterable[str], options: EncodeOptions, block: int, advance: Advance) -> Iterator[Encoded]:
-        waiting, encoder = iter(texts), self._block_encoder
-        seen = cut = 0
-        while group := list(islice(waiting, block)):
-            encoded = encoder.encode(group, options, advance)
-            seen, cut = seen + len(group), cut + len(encoded.too_long)
-            yield encoded
-        if cut and options.warn and options.long_text == "truncate":
-            advice = "encode_with_report says which; long_text='window' reads all"
-            warn_of_cut(cut, seen, self.max_length, in_python=advice, stacklevel=2)
+            blocks = list(self._block_encoder.encode_blocks(wanted, options, LIMITS.stream_texts, advance))
+            return join_blocks(blocks, self.engine.dimension, options)

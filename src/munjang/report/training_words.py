@@ -179,6 +179,18 @@ class TrainingWord(WordTable):
     OBJECTIVE_SQUARED = ("distillation: squared distance from the teacher's vectors", "증류: 교사 벡터와의 제곱 거리")
     OBJECTIVE_MSE = ("distillation: mean squared difference from the teacher's vectors", "증류: 교사 벡터와의 평균 제곱 차이")
     OBJECTIVE_COSINE = ("distillation: 1 − cosine with the teacher's vectors", "증류: 1 − 교사 벡터와의 코사인")
+    OBJECTIVE_SCORE_DISTILLATION = (
+        "distillation: the cosines of a batch (× {scale:g}) follow the teacher's (× {teacher_scale:g})",
+        "증류: 배치 안의 코사인(× {scale:g})을 교사의 코사인(× {teacher_scale:g})에 맞춤",
+    )
+    OBJECTIVE_TOKEN_DISTILLATION = (
+        "distillation: distance from the teacher's token vectors (× {token_weight:g}) and vectors",
+        "증류: 교사의 토큰 벡터(× {token_weight:g}) 및 벡터와의 거리",
+    )
+    OBJECTIVE_LATE_INTERACTION = (
+        "in-batch negatives by vectors (cosine × {scale:g}) and, with weight {late_weight:g}, by tokens (MaxSim × {late_scale:g})",
+        "배치 안의 음성 예, 벡터(코사인 × {scale:g})와 토큰(MaxSim × {late_scale:g}, 가중치 {late_weight:g})으로 비교",
+    )
     OBJECTIVE_MATRYOSHKA = ("Matryoshka at {steps} around {inner}", "마트료시카 {steps}, 안쪽은 {inner}")
     OBJECTIVE_MATRYOSHKA_CUT = (
         "Matryoshka at {steps} (the full {dimension} dimensions are not trained) around {inner}",

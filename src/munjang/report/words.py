@@ -130,6 +130,7 @@ class Word(WordTable):
     LABEL = ("label", "라벨")
     LABELS_OF_TEXTS = ("Labels", "라벨")
     ACCURACY = ("accuracy", "정확도")
+    MICRO_F1 = ("micro-F1", "마이크로 F1")
     MACRO_F1 = ("macro-F1", "매크로 F1")
     CALIBRATION_ERROR = ("calibration error (15 bins)", "보정 오차 (15구간)")
     INTERVAL_95 = ("95 % interval", "95% 신뢰구간")

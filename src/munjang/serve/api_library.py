@@ -18,10 +18,7 @@ from munjang.serve.call import Call, Operation, Reply
 from munjang.serve.errors import Refusal
 from munjang.serve.inputs import check_texts
 from munjang.serve.libraries import SUFFIX
-from munjang.serve.library_json import facts, facts_of_all, hit_json
-from munjang.serve.prepare import Prepared, prepare_texts
-from munjang.serve.schemas.base import options_in
-from munjang.serve.schemas.library import (
+from munjang.serve.library_schema import (
     AddOut,
     AddRequest,
     CreateRequest,
@@ -32,7 +29,12 @@ from munjang.serve.schemas.library import (
     RemoveRequest,
     SearchOut,
     SearchRequest,
+    facts,
+    facts_of_all,
+    hit_json,
 )
+from munjang.serve.prepare import Prepared, prepare_texts
+from munjang.serve.schema import options_in
 from munjang.serve.scoring import PassageScorer
 
 SQLITE = "application/vnd.sqlite3"
@@ -48,7 +50,7 @@ async def listing(call: Call, _body: None) -> Reply:
     def work() -> list[dict[str, Any]]:
         return facts_of_all((name, library) for name, library in service.libraries if call.key.may_see(name))
 
-    found = await service.in_thread(call.errand, work)
+    found = await service.in_thread(call.request_work, work)
     read_only = service.settings.read_only
     return Reply(
         {
@@ -81,7 +83,7 @@ async def create(call: Call, body: CreateRequest) -> Reply:
             raise
         return facts(body.name, library)
 
-    return Reply(await call.service.in_thread(call.errand, work), status=201)
+    return Reply(await call.service.in_thread(call.request_work, work), status=201)
 
 
 async def delete(call: Call, _body: None) -> Reply:
@@ -95,14 +97,14 @@ async def delete(call: Call, _body: None) -> Reply:
         call.service.libraries.forget(name)
         return found
 
-    return Reply(await call.service.writes.change(call.errand, library, work))
+    return Reply(await call.service.writes.change(call.request_work, library, work))
 
 
 async def add(call: Call, body: AddRequest) -> Reply:
     """Add or replace documents; when this answers, they are on disk."""
     _writable(call)
     check_texts(call, body.records, field="records", limit=call.service.settings.limits.max_records)
-    return Reply(await call.service.writes.add(call.errand, await _library(call), _incoming(body.records)))
+    return Reply(await call.service.writes.add(call.request_work, await _library(call), _incoming(body.records)))
 
 
 async def remove(call: Call, body: RemoveRequest) -> Reply:
@@ -110,7 +112,7 @@ async def remove(call: Call, body: RemoveRequest) -> Reply:
     _writable(call)
     check_texts(call, body.ids, field="ids", limit=call.service.settings.limits.max_records)
     library = await _library(call)
-    return Reply({"removed": await call.service.writes.change(call.errand, library, lambda: library.remove(body.ids))})
+    return Reply({"removed": await call.service.writes.change(call.request_work, library, lambda: library.remove(body.ids))})
 
 
 async def snapshot(call: Call, _body: None) -> Reply:
@@ -171,11 +173,11 @@ async def _choose_scorer(call: Call, body: SearchRequest) -> PassageScorer | Non
 
 
 async def _library(call: Call) -> Library:
-    return await call.service.in_thread(call.errand, lambda: call.service.libraries.get(call.path["name"]))
+    return await call.service.in_thread(call.request_work, lambda: call.service.libraries.get(call.path["name"]))
 
 
 async def _with_library(call: Call, work: Callable[[Library], Any]) -> Any:
-    return await call.service.in_thread(call.errand, lambda: work(call.service.libraries.get(call.path["name"])))
+    return await call.service.in_thread(call.request_work, lambda: work(call.service.libraries.get(call.path["name"])))
 
 
 def _writable(call: Call) -> None:

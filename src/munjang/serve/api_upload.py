@@ -17,8 +17,7 @@ from munjang.library.library import Library
 from munjang.serve.call import Call, Operation, Reply
 from munjang.serve.errors import Refusal
 from munjang.serve.jobs import Job
-from munjang.serve.library_json import added
-from munjang.serve.schemas.library import JobOut, UploadQuery
+from munjang.serve.library_schema import JobOut, UploadQuery, describe_added
 from munjang.serve.upload_reader import ReadOrder, UploadReader
 
 NAME_CHARACTERS = 100
@@ -44,14 +43,14 @@ async def upload(call: Call, _body: None) -> Reply:
     )
 
     def work(job: Job) -> dict[str, Any]:
-        job.errand.client = call.errand.client
-        with _named(path, asked.filename), UploadReader(order) as reader:
+        job.request_work.client = call.request_work.client
+        with _name_clients_file(path, asked.filename), UploadReader(order) as reader:
             job.interrupt = reader.kill
             job.advance(0)  # whoever stopped it before could not interrupt it
             job.total = reader.count()
             library = _library(call, name, model)
             report = service.writes.add_in_turns(library, reader.records(), progress=job.advance)
-        return {**added(library, report), "guessed_text_column": reader.guessed}
+        return {**describe_added(library, report), "guessed_text_column": reader.guessed}
 
     started = service.jobs.start("upload", name, work, clean_up=call.discard_upload)
     return Reply(started.as_json(), status=202)
@@ -76,7 +75,7 @@ def _job(call: Call) -> Job:
 
 
 @contextmanager
-def _named(path: Path, filename: str) -> Iterator[None]:
+def _name_clients_file(path: Path, filename: str) -> Iterator[None]:
     """Let an error name the client's file, not the one that holds its bytes here."""
     try:
         yield

@@ -55,14 +55,14 @@ def make_app(service: Service, log: AccessLog) -> Guard:
         service.close()
 
     routes = [Route(each.operation.path, each, methods=[each.operation.method]) for each in endpoints]
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _refused})
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _refuse})
     app.router.redirect_slashes = False
     exact = [each for each in endpoints if "{" not in each.operation.path]
     direct: dict[tuple[str, str], Endpoint] = {(each.operation.method, each.operation.path): each for each in exact}
     return Guard(app, service.settings, service.keys, direct, service.metrics, log)
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _refuse(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     problem = Problem(error.status_code, MESSAGES.get(error.status_code, str(error.detail)))
     body = orjson.dumps(problem.body(dialect_of(request.url.path)))

@@ -1,9 +1,9 @@
 """Texts of all connections → batches for the engine, and rows back to whoever asked.
 
-Comes in: tickets, each with the token ids of one or more texts, and the request that they belong to. As many compute threads as there are
+In: work items, each with the token ids of one or more texts, and the request that they belong to. As many compute threads as there are
 cores take batches in the order of `fair_queue`; one more takes small requests while pieces of large ones have all cores. A request is
 refused at once when its client has too much waiting or when its turn would come too late, and taken out of the queue when its turn did not
-come in time. A dropped ticket is never computed. When a batch fails, each of its texts is run alone, and only the guilty ones fail.
+come in time. A dropped work item is never computed. When a batch fails, each of its texts is run alone, and only the guilty ones fail.
 
 Tokenising, and what the numbers mean, is left to others.
 """
@@ -122,28 +122,28 @@ class Batcher:
         loop: asyncio.AbstractEventLoop,
         work: RequestWork,
     ) -> WorkItem:
-        """Queue texts for a coroutine, which awaits the ticket's future.
+        """Queue texts for a coroutine, which awaits the work item's future.
 
         A thread is woken when the loop has gone through all that came in together, so that one batch takes it all.
         """
-        ticket = WorkItem([None] * len(contents), len(contents), loop, loop.create_future(), None)
+        work_item = WorkItem([None] * len(contents), len(contents), loop, loop.create_future(), None)
         with self._lock:
             self.check_room(work.client, len(contents), sum(tokens))
-            self._enqueue(lane, ticket, contents, tokens, work)
+            self._enqueue(lane, work_item, contents, tokens, work)
             if self._bell is not loop:
                 self._bell = loop
                 loop.call_soon(self._ring)
-        return ticket
+        return work_item
 
     def submit_waiting(self, lane: Lane, contents: Sequence[Any], tokens: Sequence[int], *, work: RequestWork) -> WorkItem:
         """Queue texts for a thread, which calls `wait`; of a request that has begun, or is patient, nothing is refused."""
-        ticket = WorkItem([None] * len(contents), len(contents), None, None, threading.Event())
+        work_item = WorkItem([None] * len(contents), len(contents), None, None, threading.Event())
         with self._lock:
             if not work.stays:
                 self.check_room(work.client, len(contents), sum(tokens))
-            self._enqueue(lane, ticket, contents, tokens, work)
+            self._enqueue(lane, work_item, contents, tokens, work)
             self._work.notify()
-        return ticket
+        return work_item
 
     def stop(self) -> None:
         """Finish what is queued and end the threads."""
@@ -153,12 +153,12 @@ class Batcher:
         for worker in self._workers:
             worker.join()
 
-    def _enqueue(self, lane: Lane, ticket: WorkItem, contents: Sequence[Any], tokens: Sequence[int], work: RequestWork) -> None:
-        texts = [QueuedText(ticket, place, lane, each, size) for place, (each, size) in enumerate(zip(contents, tokens, strict=True))]
+    def _enqueue(self, lane: Lane, work_item: WorkItem, contents: Sequence[Any], tokens: Sequence[int], work: RequestWork) -> None:
+        texts = [QueuedText(work_item, place, lane, each, size) for place, (each, size) in enumerate(zip(contents, tokens, strict=True))]
         self._queue.put(work, texts, deadline=math.inf if work.stays else self._clock() + self._limits.wait_seconds)
         work.entered = True
         work.tokens += sum(tokens)
-        work.tickets.add(ticket)
+        work.work_items.add(work_item)
 
     def _ring(self) -> None:
         with self._lock:
@@ -202,8 +202,8 @@ class Batcher:
 
     def _refuse_late(self, late: Sequence[WorkItem]) -> None:
         limit = self._limits.wait_seconds
-        for ticket in late:
-            ticket.refuse(Overloaded(f"the request has waited {limit:g} s, the limit, and is not begun\n  try again in 1 s"))
+        for work_item in late:
+            work_item.refuse(Overloaded(f"the request has waited {limit:g} s, the limit, and is not begun\n  try again in 1 s"))
         tell(late)
 
     def _compute(self, batch: list[QueuedText]) -> None:
@@ -215,9 +215,9 @@ class Batcher:
         with self._lock:
             self._measure(tokens, seconds)
             for text, row in zip(batch, rows, strict=True):
-                text.ticket.take(text.place, row)
-                if text.ticket.missing == 0:
-                    finished.append(text.ticket)
+                text.work_item.take(text.place, row)
+                if text.work_item.missing == 0:
+                    finished.append(text.work_item)
         tell(finished)
         if self._observer is not None:
             self._observer.batch(len(batch), tokens, seconds)

@@ -63,7 +63,7 @@ class Held:
 async def read_body(receive: Receive, headers: Mapping[str, str], held: Held, taken: list[int], limits: ServeLimits) -> bytes:
     """Return the whole body; `taken` grows by what it holds of the common room."""
     limit = limits.max_body_bytes
-    if _declared(headers) > limit:
+    if _read_length(headers) > limit:
         await _too_large(receive, headers, limit, "body")
     pieces: list[bytes] = []
     size = 0
@@ -86,7 +86,7 @@ async def read_upload(
     Nothing is left behind where it fails.
     """
     limit = limits.max_upload_bytes
-    declared = _declared(headers)
+    declared = _read_length(headers)
     if declared > limit:
         await _too_large(receive, headers, limit, "file")
     room.check(declared)
@@ -121,7 +121,7 @@ async def _pieces(receive: Receive) -> AsyncIterator[tuple[bytes, bool]]:
             yield piece, more
 
 
-def _declared(headers: Mapping[str, str]) -> int:
+def _read_length(headers: Mapping[str, str]) -> int:
     written = headers.get("content-length", "0")
     return int(written) if written.isascii() and written.isdigit() and len(written) < 20 else 0
 
@@ -129,7 +129,7 @@ def _declared(headers: Mapping[str, str]) -> int:
 async def _too_large(receive: Receive, headers: Mapping[str, str], limit: int, what: str, *, more: bool = True) -> None:
     """Read on for a while, if there is more to come, so that the client gets to hear it; then refuse."""
     refusal = Refusal(413, f"the {what} is larger than {limit:,} bytes, the limit")
-    if "expect" in headers or _declared(headers) > DISCARDED_BYTES:
+    if "expect" in headers or _read_length(headers) > DISCARDED_BYTES:
         raise refusal
     try:
         async with asyncio.timeout(DISCARD_SECONDS):

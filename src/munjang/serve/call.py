@@ -62,7 +62,7 @@ class Call:
     """Which of the served models the client asks for."""
     start: float = field(default_factory=time.perf_counter)
     """When the request's head was there."""
-    errand: RequestWork = field(default_factory=RequestWork)
+    request_work: RequestWork = field(default_factory=RequestWork)
     upload: Path | None = None
     """The file that a client sent, where an operation takes one."""
     discard_upload: Callable[[], None] = lambda: None

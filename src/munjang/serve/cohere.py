@@ -9,32 +9,179 @@ import secrets
 import time
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from pydantic import Field
 
 from munjang.models.cross_encoder import CrossEncoder
 from munjang.models.prompted_encoder import ROLE_PROMPTS
 from munjang.serve.call import Call, Operation, Reply
 from munjang.serve.errors import Refusal
-from munjang.serve.inputs import check_texts, shaped, vectors_of
+from munjang.serve.inputs import check_texts, shape_vectors, vectors_of
+from munjang.serve.openai import Usage
 from munjang.serve.prepare import Cutting
-from munjang.serve.schemas.cohere import (
-    CohereEmbedRequest,
-    CohereRerankRequest,
-    EmbedByTypeResponse,
-    EmbeddingType,
-    EmbedFloatsResponse,
-    InfinityRerankRequest,
-    InfinityRerankResponse,
-    InputType,
-    RerankResponse,
-)
-from munjang.serve.scoring import scored_pairs
+from munjang.serve.schema import DialectModel
+from munjang.serve.scoring import score_pairs_in_turns
 from munjang.text.unicode import clean
 from munjang.types import Precision, Vectors
 from munjang.vectors.quantize import quantize
 from munjang.wording import count, plural
+
+InputType: TypeAlias = Literal["search_document", "search_query", "classification", "clustering", "image"]
+EmbeddingType: TypeAlias = Literal["float", "int8", "uint8", "binary", "ubinary", "base64"]
+
+
+class EmbedPart(DialectModel):
+    """One part of an input."""
+
+    type: str
+    text: str | None = None
+
+
+class EmbedInput(DialectModel):
+    """One input in parts, which must all be texts."""
+
+    content: list[EmbedPart]
+
+
+class CohereEmbedRequest(DialectModel):
+    """Texts to turn into vectors; images are refused."""
+
+    texts: list[str] | None = None
+    images: list[str] | None = None
+    model: str | None = None
+    input_type: InputType | None = None
+    """Chooses the model's prompt, where it has one for such inputs."""
+    embedding_types: list[EmbeddingType] | None = Field(default=None, min_length=1)
+    truncate: Literal["NONE", "START", "END"] = "END"
+    """NONE: refuse a text that is too long. Otherwise it loses this end, and the answer says so."""
+    inputs: list[EmbedInput] | None = None
+    """Instead of texts: inputs in parts."""
+    max_tokens: int | None = Field(default=None, ge=1)
+    output_dimension: int | None = Field(default=None, ge=1)
+
+
+class CohereRerankRequest(DialectModel):
+    """A query and the documents to order; a document is a text or an object of texts."""
+
+    query: str
+    documents: list[str | dict[str, Any]]
+    model: str | None = None
+    top_n: int | None = Field(default=None, ge=1)
+    return_documents: bool | None = False
+    max_tokens_per_doc: int | None = Field(default=None, ge=1)
+    rank_fields: list[str] | None = None
+
+
+class InfinityRerankRequest(CohereRerankRequest):
+    """A query and the documents to order."""
+
+    raw_scores: bool = False
+
+
+class DocumentText(DialectModel):
+    """A document that comes back."""
+
+    text: str
+
+
+class RerankResult(DialectModel):
+    """One document's place."""
+
+    index: int
+    relevance_score: float
+    document: DocumentText | None = None
+
+
+class ApiVersion(DialectModel):
+    """Which version answered."""
+
+    version: str
+
+
+class BilledUnits(DialectModel):
+    """What Cohere would bill; nothing here."""
+
+    search_units: int | None = None
+    input_tokens: int | None = None
+
+
+class CohereMeta(DialectModel):
+    """What Cohere's clients expect beside the results."""
+
+    api_version: ApiVersion
+    billed_units: BilledUnits
+    warnings: list[str] | None = None
+
+
+class RerankResponse(DialectModel):
+    """The documents, best first."""
+
+    id: str
+    results: list[RerankResult]
+    meta: CohereMeta
+
+
+class EmbedFloatsResponse(DialectModel):
+    """One vector per text, in the order of the texts."""
+
+    response_type: Literal["embeddings_floats"]
+    id: str
+    embeddings: list[list[float]]
+    texts: list[str]
+    meta: CohereMeta
+
+
+FloatRows: TypeAlias = list[list[float]]
+"""Named outside of the class below: in there, `float` is a field."""
+
+
+class CohereEmbeddings(DialectModel):
+    """The vectors in each type that was asked for; binary ones hold 8 dimensions a number."""
+
+    float: FloatRows | None = None
+    int8: list[list[int]] | None = None
+    uint8: list[list[int]] | None = None
+    binary: list[list[int]] | None = None
+    ubinary: list[list[int]] | None = None
+    base64: list[str] | None = None
+
+
+class EmbedByTypeResponse(DialectModel):
+    """The vectors of the texts, by type."""
+
+    response_type: Literal["embeddings_by_type"]
+    id: str
+    embeddings: CohereEmbeddings
+    texts: list[str]
+    meta: CohereMeta
+
+
+class InfinityRank(DialectModel):
+    """One document's place; the document is its text."""
+
+    index: int
+    relevance_score: float
+    document: str | None = None
+
+
+class InfinityRerankResponse(DialectModel):
+    """The documents, best first, as infinity says it."""
+
+    object: Literal["rerank"]
+    id: str
+    created: int
+    model: str
+    results: list[InfinityRank]
+    usage: Usage
+
+
+class CohereError(DialectModel):
+    """An error as Cohere's clients read it."""
+
+    message: str
+
 
 UNIT_DOCUMENTS = 100
 """Documents that Cohere counts as one search."""
@@ -57,7 +204,7 @@ def embedder(version: str) -> Callable[[Call, CohereEmbedRequest], Awaitable[Rep
         texts = _texts(body)
         cutting = Cutting("left" if body.truncate == "START" else "right", body.truncate != "NONE", body.max_tokens)
         vectors = await vectors_of(call, texts, cutting, field="texts", prompt_name=_prompt_name(call, body.input_type))
-        unit_ND = shaped(call, vectors, dimensions=body.output_dimension, normalize=True)
+        unit_ND = shape_vectors(call, vectors, dimensions=body.output_dimension, normalize=True)
         answer: dict[str, Any] = {
             "id": secrets.token_hex(16),
             "texts": texts,
@@ -77,7 +224,7 @@ def reranker(version: str) -> Callable[[Call, CohereRerankRequest], Awaitable[Re
     """Return the handler of one version; they differ in the name they give themselves."""
 
     async def rerank(call: Call, body: CohereRerankRequest) -> Reply:
-        texts, ranks = await _ranked(call, body)
+        texts, ranks = await _rank(call, body)
         results = [
             {"index": index, "relevance_score": score, **({"document": {"text": texts[index]}} if body.return_documents else {})}
             for index, score in ranks
@@ -90,12 +237,12 @@ def reranker(version: str) -> Callable[[Call, CohereRerankRequest], Awaitable[Re
 
 async def infinity_rerank(call: Call, body: InfinityRerankRequest) -> Reply:
     """Answer as infinity does: a document comes back as its text alone."""
-    texts, ranks = await _ranked(call, body, raw=body.raw_scores)
+    texts, ranks = await _rank(call, body, raw=body.raw_scores)
     results = [
         {"index": index, "relevance_score": score, **({"document": texts[index]} if body.return_documents else {})}
         for index, score in ranks
     ]
-    tokens = call.errand.tokens
+    tokens = call.request_work.tokens
     answer = {
         "object": "rerank",
         "id": secrets.token_hex(16),
@@ -107,12 +254,12 @@ async def infinity_rerank(call: Call, body: InfinityRerankRequest) -> Reply:
     return Reply(answer, headers=call.truncation_headers())
 
 
-async def _ranked(call: Call, body: CohereRerankRequest, *, raw: bool = False) -> tuple[list[str], list[tuple[int, float]]]:
+async def _rank(call: Call, body: CohereRerankRequest, *, raw: bool = False) -> tuple[list[str], list[tuple[int, float]]]:
     """Return the documents' texts, and the places of the best of them with their scores, best first."""
     check_texts(call, body.documents, field="documents")
     texts = [_text(document, body.rank_fields, number) for number, document in enumerate(body.documents)]
-    shortened = await call.service.in_text_thread(_shortened, call.reranker, texts, body.max_tokens_per_doc)
-    scores = await scored_pairs(call, [(body.query, text) for text in shortened], score="logits" if raw else "sigmoid")
+    shortened = await call.service.in_text_thread(_shorten, call.reranker, texts, body.max_tokens_per_doc)
+    scores = await score_pairs_in_turns(call, [(body.query, text) for text in shortened], score="logits" if raw else "sigmoid")
     order = sorted(range(len(scores)), key=lambda index: -scores[index])[: body.top_n]
     return texts, [(index, scores[index]) for index in order]
 
@@ -161,7 +308,7 @@ def _text(document: str | dict[str, Any], fields: Sequence[str] | None, number: 
     return "\n".join(values)
 
 
-def _shortened(model: CrossEncoder, texts: list[str], limit: int | None) -> list[str]:
+def _shorten(model: CrossEncoder, texts: list[str], limit: int | None) -> list[str]:
     """Cut documents to so many tokens where the client asks for it."""
     if limit is None:
         return texts

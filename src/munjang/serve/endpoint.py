@@ -1,11 +1,17 @@
 """One operation as an ASGI app: body → checked request → handler → answer, or a refusal in the operation's dialect.
 
 While a handler works, the connection is watched; when the client goes away, what it waits for is dropped from the queue.
+
+JSON that holds a trap is refused, each with its name: what is not UTF-8 (UTF-16 too), NaN and infinities, numbers that do not fit, an
+object that has a key twice or too many keys, nesting beyond the limit, and lone surrogates. All of it takes time in proportion to the body.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
+import math
+import re
 import sys
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,13 +21,95 @@ from urllib.parse import parse_qsl
 
 import orjson
 
+from munjang.errors import quote
+from munjang.limits import SERVE_LIMITS
 from munjang.serve.body import Held, read_body, read_upload
 from munjang.serve.call import Call, Operation, Reply, Seen, client_of
 from munjang.serve.errors import Dialect, Disconnected, Problem, Refusal, problem_of
 from munjang.serve.keys import ANYONE
 from munjang.serve.service import Service
-from munjang.serve.strict_json import parse_json
 from munjang.serve.work_item import RequestWork
+from munjang.text.records import first_repeated
+
+_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)  # matches at every quote, so a scan is linear
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_DIGITS = 400
+"""Digits of a whole number, at most; no field needs more, and converting very long ones is slow."""
+
+
+def parse_json(body: bytes, *, max_depth: int = SERVE_LIMITS.max_json_depth) -> Any:
+    """Return the value, or refuse the body with status 400.
+
+    >>> parse_json(b'{"input": "rain"}')
+    {'input': 'rain'}
+    """
+    if not body.strip():
+        raise Refusal(400, "the body is empty, expected JSON")
+    _check_depth(body, max_depth)
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Refusal(400, f"byte {error.start:,} of the body is not UTF-8, which JSON is written in") from None
+    try:
+        value = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise Refusal(400, f"the body is not JSON: {error.msg} at character {error.pos:,}") from None
+    except RecursionError:
+        raise Refusal(400, f"the JSON is nested deeper than {max_depth} levels") from None
+    if _SURROGATE.search(body):
+        _check_surrogates(value)
+    return value
+
+
+def _check_depth(body: bytes, limit: int) -> None:
+    if body.count(b"[") + body.count(b"{") <= limit:
+        return
+    depth = 0
+    for found in _STRING_OR_BRACKET.finditer(body):
+        sign = found.group()
+        if sign in (b"[", b"{"):
+            depth += 1
+            if depth > limit:
+                raise Refusal(400, f"the JSON is nested deeper than {limit} levels")
+        elif sign in (b"]", b"}"):
+            depth -= 1
+
+
+def _check_surrogates(value: Any) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise Refusal(400, "a text holds half of a surrogate pair (\\ud800 to \\udfff), which is no character") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > SERVE_LIMITS.max_json_keys:
+        raise Refusal(400, f"an object has {len(pairs):,} keys, the limit is {SERVE_LIMITS.max_json_keys:,}")
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise Refusal(400, f"the key {quote(first_repeated(name for name, _ in pairs) or '')} occurs twice in one object")
+    return found
+
+
+def _float(written: str) -> float:
+    number = float(written)
+    if not math.isfinite(number):
+        raise Refusal(400, f"the number {quote(written, 30)} is too large")
+    return number
+
+
+def _integer(written: str) -> int:
+    if len(written) > _DIGITS:
+        raise Refusal(400, f"the number {quote(written, 30)} has more than {_DIGITS} digits")
+    return int(written)
+
+
+def _constant(written: str) -> Any:
+    raise Refusal(400, f"{written} is no JSON value")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse_int=_integer, parse_constant=_constant)
+
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Any]]
@@ -61,7 +149,7 @@ class Endpoint:
         except Disconnected:
             return
         except Exception as error:
-            reply = refused(problem_of(error), seen.dialect)
+            reply = make_refusal(problem_of(error), seen.dialect)
             if reply.status == 500:
                 _report(error, seen.id)
         await send_reply(send, reply)
@@ -75,7 +163,7 @@ class Endpoint:
             service.batcher.check_room(client)
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         query = _query(scope, operation)
-        call = Call(service, path, query, seen, key, errand=RequestWork(client))
+        call = Call(service, path, query, seen, key, request_work=RequestWork(client))
         if operation.uploads:
             return await self._upload(call, receive, headers)
         request = None
@@ -118,7 +206,7 @@ class Endpoint:
             raise
 
 
-def refused(problem: Problem, dialect: Dialect) -> Reply:
+def make_refusal(problem: Problem, dialect: Dialect) -> Reply:
     """Return a refusal as an answer."""
     closing = {"connection": "close"} if problem.status in (408, 413, 431) else {}
     return Reply(problem.body(dialect), problem.status, problem.headers | closing)
@@ -160,7 +248,7 @@ def _watch(receive: Receive, call: Call) -> None:
     async def until_gone() -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
-        call.errand.drop()
+        call.request_work.drop()
 
     call.watcher = asyncio.get_running_loop().create_task(until_gone())
 
@@ -174,7 +262,7 @@ def _query(scope: Scope, operation: Operation) -> Mapping[str, str]:
         raise Refusal(400, f"the query is not UTF-8, or has more than {QUERY_FIELDS} fields") from None
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise Refusal(400, "a field of the query stands there twice")
+        raise Refusal(400, "a field of the query occurs twice")
     operation.query.model_validate(found, strict=False)
     return found
 

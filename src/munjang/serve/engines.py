@@ -95,7 +95,7 @@ class BatchedEngine:
 
     def vectors_of_batches(self, batches: Sequence[Sequence[Sequence[int]]], *, hidden_prefix: int = 0) -> Iterator[Vectors]:
         """Yield the vectors of each batch in order."""
-        return (_stacked(rows) for rows in _in_turn(self._batcher, self.lane(hidden_prefix), batches, len))
+        return (_stack(rows) for rows in _in_turn(self._batcher, self.lane(hidden_prefix), batches, len))
 
     def vectors_and_tokens(self, ids: Sequence[Sequence[int]], *, hidden_prefix: int = 0) -> tuple[Vectors, Vectors]:
         """Return one vector per text and one row per token, text behind text."""
@@ -105,7 +105,7 @@ class BatchedEngine:
         """Yield the vectors and the token rows of each batch in order."""
         lane = self._token_lanes.setdefault(hidden_prefix, TokenLane(self._engine, hidden_prefix))
         for rows in _in_turn(self._batcher, lane, batches, len):
-            yield _stacked([vector_D for vector_D, _ in rows]), np.concatenate([tokens_TW for _, tokens_TW in rows])
+            yield _stack([vector_D for vector_D, _ in rows]), np.concatenate([tokens_TW for _, tokens_TW in rows])
 
     def layer_outputs(self, ids: Sequence[int]) -> list[Vectors]:
         """Return every layer's output for one text."""
@@ -125,14 +125,14 @@ class BatchedCrossEngine(CrossEngine):
 
     def logits_of_batches(self, batches: Sequence[Sequence[PairIds]]) -> Iterator[Vectors]:
         """Yield the logits of each batch in order."""
-        return (_stacked(rows) for rows in _in_turn(self._batcher, self._lane, batches, lambda pair: len(pair[0])))
+        return (_stack(rows) for rows in _in_turn(self._batcher, self._lane, batches, lambda pair: len(pair[0])))
 
     def logits(self, pairs: Sequence[PairIds]) -> Vectors:
         """Return the logits of one batch."""
         return next(self.logits_of_batches([pairs]))
 
 
-def batched_encoder(model: SentenceEncoder, batcher: Batcher) -> SentenceEncoder:
+def batch_encoder(model: SentenceEncoder, batcher: Batcher) -> SentenceEncoder:
     """Return the same model over the batcher."""
     ways = {
         task: Way(way.folder, way.tokenizer, BatchedEngine(way.engine, batcher), way.max_length)
@@ -141,46 +141,46 @@ def batched_encoder(model: SentenceEncoder, batcher: Batcher) -> SentenceEncoder
     return SentenceEncoder.join_ways(ways, name=model.name, compute=model.compute)
 
 
-def batched_cross_encoder(model: CrossEncoder, batcher: Batcher) -> CrossEncoder:
+def batch_cross_encoder(model: CrossEncoder, batcher: Batcher) -> CrossEncoder:
     """Return the same cross-encoder over the batcher."""
     engine = BatchedCrossEngine(model.engine, batcher)
     return CrossEncoder(model.folder, model.tokenizer, engine, name=model.name, compute=model.compute, max_length=model.max_length)
 
 
-def batched_pair_classifier(model: PairClassifier, encoders: Sequence[SentenceEncoder], batcher: Batcher) -> PairClassifier:
+def batch_pair_classifier(model: PairClassifier, encoders: Sequence[SentenceEncoder], batcher: Batcher) -> PairClassifier:
     """Return the same pair classifier over the batcher; where its encoder is served too, both compute with the same weights."""
     served = (each for each in encoders if each.fingerprint == model.encoder.fingerprint)
-    return PairClassifier(next(served, None) or batched_encoder(model.encoder, batcher), model.head, name=model.name)
+    return PairClassifier(next(served, None) or batch_encoder(model.encoder, batcher), model.head, name=model.name)
 
 
 def _in_turn(batcher: Batcher, lane: Lane, batches: Sequence[Sequence[Any]], size: Callable[[Any], int]) -> Iterator[Rows]:
-    errand = REQUEST_WORK.get() or RequestWork()
+    request_work = REQUEST_WORK.get() or RequestWork()
     waiting: deque[WorkItem] = deque()
     try:
         for batch in batches:
             if len(waiting) >= AT_ONCE:
-                yield _rows(errand, waiting)
+                yield _rows(request_work, waiting)
             sizes = [size(item) for item in batch]
-            ticket = batcher.submit_waiting(lane, batch, sizes, work=errand)
-            waiting.append(ticket)
-            if errand.dropped:
-                ticket.drop()
+            work_item = batcher.submit_waiting(lane, batch, sizes, work=request_work)
+            waiting.append(work_item)
+            if request_work.dropped:
+                work_item.drop()
         while waiting:
-            yield _rows(errand, waiting)
+            yield _rows(request_work, waiting)
     finally:
-        for ticket in waiting:
-            ticket.drop()
-            errand.tickets.discard(ticket)
+        for work_item in waiting:
+            work_item.drop()
+            request_work.work_items.discard(work_item)
 
 
-def _rows(errand: RequestWork, waiting: deque[WorkItem]) -> Rows:
-    ticket = waiting.popleft()
+def _rows(request_work: RequestWork, waiting: deque[WorkItem]) -> Rows:
+    work_item = waiting.popleft()
     try:
-        return ticket.wait()
+        return work_item.wait()
     finally:
-        errand.tickets.discard(ticket)
+        request_work.work_items.discard(work_item)
 
 
-def _stacked(rows: Rows) -> Vectors:
+def _stack(rows: Rows) -> Vectors:
     stacked: Vectors = np.stack(list(rows))
     return stacked

@@ -120,11 +120,11 @@ def _invalid(error: ValidationError) -> Problem:
         return Problem(422, f"the body: {first['msg']}")
     forms = sum(each["loc"][:1] == first["loc"][:1] for each in found)
     if forms > 1 and len(place) > 1:
-        return Problem(422, f"{_named(place[0])} has none of the forms it may have; GET /docs shows them", _named(place[0]))
-    where = _named(".".join(place))
+        return Problem(422, f"{_name_field(place[0])} has none of the forms it may have; GET /docs shows them", _name_field(place[0]))
+    where = _name_field(".".join(place))
     return Problem(422, f"{where}: {first['msg']}", where)
 
 
-def _named(field: str) -> str:
+def _name_field(field: str) -> str:
     """Return a field's name as it is; one that a client made up may hold anything and is quoted."""
     return field if field.replace("_", "").replace(".", "").isalnum() and len(field) < 60 else quote(field)

@@ -25,9 +25,9 @@ WINDOW = 256
 
 @dataclass(eq=False, slots=True)
 class QueuedText:
-    """One text of a ticket."""
+    """One text of a work item."""
 
-    ticket: WorkItem
+    work_item: WorkItem
     place: int
     lane: Any
     content: Any
@@ -109,19 +109,19 @@ class FairQueue:
 
     def take_small(self, budget: int) -> list[QueuedText]:
         """Take small requests out of turn; whoever has them pays for it later."""
-        first = next((each for each in self._small_requests() if not each.texts[0].ticket.dropped), None)
+        first = next((each for each in self._small_requests() if not each.texts[0].work_item.dropped), None)
         if first is None:
             return []
         others = (each for each in self._small_requests(first.texts[0].lane) if each is not first)
         return self._take_from(chain([first], others), budget)
 
     def expire(self, now: float) -> list[WorkItem]:
-        """Take out the requests that have not begun by their deadlines, and return their tickets."""
+        """Take out the requests that have not begun by their deadlines, and return their work items."""
         late: list[WorkItem] = []
         while self._deadlines and (self._deadlines[0][0] <= now or self._deadlines[0][1].begun):
             _, request = self._deadlines.popleft()
             if not request.begun and request.texts:
-                late += dict.fromkeys(text.ticket for text in request.texts)
+                late += dict.fromkeys(text.work_item for text in request.texts)
                 self._remove(request, list(request.texts))
         return late
 
@@ -137,8 +137,8 @@ class FairQueue:
             if request.credit <= 0:
                 request.credit += self.piece
                 client.requests.move_to_end(request.work)
-            elif request.texts[0].ticket.dropped:
-                self._remove(request, [text for text in islice(request.texts, WINDOW) if text.ticket.dropped])
+            elif request.texts[0].work_item.dropped:
+                self._remove(request, [text for text in islice(request.texts, WINDOW) if text.work_item.dropped])
             else:
                 return request
         return None
@@ -160,7 +160,7 @@ class FairQueue:
         owners: list[_Request] = []
         for request in requests:
             for text in islice(request.texts, WINDOW - len(window)):
-                if not text.ticket.dropped and (not window or text.lane is window[0].lane):
+                if not text.work_item.dropped and (not window or text.lane is window[0].lane):
                     window.append(text)
                     owners.append(request)
             if len(window) >= WINDOW:

@@ -16,7 +16,7 @@ from typing import Any
 
 from munjang.serve.access_log import AccessLog
 from munjang.serve.call import Seen
-from munjang.serve.endpoint import Endpoint, Receive, Scope, Send, refused, send_reply
+from munjang.serve.endpoint import Endpoint, Receive, Scope, Send, make_refusal, send_reply
 from munjang.serve.errors import Dialect, Problem
 from munjang.serve.keys import KeyRing
 from munjang.serve.metrics import Metrics
@@ -79,7 +79,7 @@ class Guard:
         client = scope.get("client")
         address = client[0] if client else None
         seen.id, seen.client = name.decode("ascii"), address
-        answer = _Answer(send, self._allowed_origin(headers), name)
+        answer = _Answer(send, self._find_origin(headers), name)
         try:
             await self._pass(scope, headers, receive, answer)
         finally:
@@ -91,7 +91,7 @@ class Guard:
     async def _pass(self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive, answer: _Answer) -> None:
         problem = self._problem(scope, headers)
         if problem is not None:
-            await send_reply(answer, refused(problem, dialect_of(scope["path"])))
+            await send_reply(answer, make_refusal(problem, dialect_of(scope["path"])))
             return
         if scope["method"] == "OPTIONS" and b"access-control-request-method" in headers and answer.origin is not None:
             await _preflight(answer)
@@ -109,7 +109,7 @@ class Guard:
         if not self._known_host(name):
             return Problem(421, "the Host header holds a name that this server does not go by\n  start it with --allow-host NAME")
         origin = headers.get(b"origin")
-        if origin is not None and self._allowed_origin(headers) is None and not _same_origin(origin.decode("latin-1"), host):
+        if origin is not None and self._find_origin(headers) is None and not _same_origin(origin.decode("latin-1"), host):
             return Problem(403, "pages of this origin may not call this server\n  start it with --allow-origin ORIGIN")
         asks_leave = scope["method"] == "OPTIONS" and b"access-control-request-method" in headers
         if not len(self._keys) or (asks_leave and origin is not None) or self._needs_no_key(scope):
@@ -130,7 +130,7 @@ class Guard:
     def _known_host(self, name: str) -> bool:
         return name in self._hosts or is_address(name)
 
-    def _allowed_origin(self, headers: Mapping[bytes, bytes]) -> bytes | None:
+    def _find_origin(self, headers: Mapping[bytes, bytes]) -> bytes | None:
         origin = headers.get(b"origin")
         return origin if origin is not None and origin.decode("latin-1") in self._settings.origins else None
 

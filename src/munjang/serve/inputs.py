@@ -25,20 +25,20 @@ SMALL = 8_000
 
 async def vectors_of(call: Call, given: Input, cutting: Cutting = CUT, *, field: str, prompt_name: str | None = None) -> Vectors:
     """Return one vector per text of the input, as `encode` would offline."""
-    prepared = await _prepared(call, given, field, prompt_name, cutting)
+    prepared = await _prepare(call, given, field, prompt_name, cutting)
     call.note(texts=len(prepared.ids), tokens=prepared.tokens, truncated=prepared.truncated)
     engine = call.encoder.way(prompt_name).engine
     assert isinstance(engine, BatchedEngine)
     loop = asyncio.get_running_loop()
     sizes = [len(ids) for ids in prepared.ids]
     lane = engine.lane(prepared.hidden_prefix)
-    ticket = call.service.batcher.submit(lane, prepared.ids, sizes, loop=loop, work=call.errand)
-    assert ticket.future is not None
-    rows = await ticket.future
+    work_item = call.service.batcher.submit(lane, prepared.ids, sizes, loop=loop, work=call.request_work)
+    assert work_item.future is not None
+    rows = await work_item.future
     return np.stack(rows)
 
 
-def shaped(call: Call, vectors: Vectors, *, dimensions: int | None, normalize: bool) -> Vectors:
+def shape_vectors(call: Call, vectors: Vectors, *, dimensions: int | None, normalize: bool) -> Vectors:
     """Cut vectors to so many numbers, and give them length one where that is wanted."""
     model = call.encoder
     if dimensions is not None and dimensions > model.engine.dimension:
@@ -51,10 +51,10 @@ def shaped(call: Call, vectors: Vectors, *, dimensions: int | None, normalize: b
     return unit(vectors) if normalize else vectors
 
 
-def listed(given: Input) -> Sequence[str | list[int]]:
+def list_inputs(given: Input) -> Sequence[str | list[int]]:
     """Return an input's texts or token arrays; one alone is a list of one.
 
-    >>> listed("rain"), listed([5, 7]), listed(["rain", "snow"])
+    >>> list_inputs("rain"), list_inputs([5, 7]), list_inputs(["rain", "snow"])
     (['rain'], [[5, 7]], ['rain', 'snow'])
     """
     if isinstance(given, str) or _is_array(given):
@@ -77,11 +77,11 @@ def check_texts(call: Call, texts: Sequence[Any], *, field: str, limit: int | No
         raise Refusal(413, f"{field} holds {count(len(texts), 'text')}, the limit is {most:,} a request", field=field)
 
 
-async def _prepared(call: Call, given: Input, field: str, prompt_name: str | None, cutting: Cutting) -> Prepared:
+async def _prepare(call: Call, given: Input, field: str, prompt_name: str | None, cutting: Cutting) -> Prepared:
     model = call.encoder
     if isinstance(given, str):
         given = [given]
-    check_texts(call, listed(given), field=field)
+    check_texts(call, list_inputs(given), field=field)
     if _is_array(given):
         return prepare_ids(model, [given], cutting)
     if _is_arrays(given):

@@ -39,7 +39,7 @@ class Job:
     total: int | None = None
     result: dict[str, Any] | None = None
     error: str | None = None
-    errand: RequestWork = field(default_factory=lambda: RequestWork(patient=True))
+    request_work: RequestWork = field(default_factory=lambda: RequestWork(patient=True))
     interrupt: Callable[[], None] = lambda: None
     """Ends what the job waits for; called from another thread."""
     future: Future[None] | None = None
@@ -48,12 +48,12 @@ class Job:
     def advance(self, count: int) -> None:
         """Count what is done; raises Stopped where nobody wants the rest."""
         self.done += count
-        if self.errand.dropped:
+        if self.request_work.dropped:
             raise Stopped
 
     def stop(self) -> None:
         """Let it end within a second; from any thread."""
-        self.errand.drop()
+        self.request_work.drop()
         self.interrupt()
         if self.future is not None and self.future.cancel():  # it has not begun
             self.state = "stopped"
@@ -117,7 +117,7 @@ class Jobs:
 
 
 def _run(job: Job, work: Callable[[Job], dict[str, Any]]) -> None:
-    REQUEST_WORK.set(job.errand)
+    REQUEST_WORK.set(job.request_work)
     try:
         try:
             job.advance(0)  # it may have been stopped while it waited
@@ -130,7 +130,7 @@ def _run(job: Job, work: Callable[[Job], dict[str, Any]]) -> None:
         job.state = "stopped"
     except Exception as error:
         message = str(error) if isinstance(error, MunjangError) else f"internal error ({type(error).__name__})"
-        if job.errand.dropped:  # what it waited for was taken away
+        if job.request_work.dropped:  # what it waited for was taken away
             job.state = "stopped"
         else:
             job.error, job.state = message, "failed"

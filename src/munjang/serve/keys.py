@@ -138,18 +138,18 @@ def read_keys(path: Path) -> list[Key]:
 
 def _key(entry: Any, where: str) -> Key:
     if not isinstance(entry, dict):
-        raise InputError(f"{where}: expected a table with {_named(FIELDS)}")
+        raise InputError(f"{where}: expected a table with {_join_names(FIELDS)}")
     unknown = next((name for name in entry if name not in FIELDS), None)
     if unknown is not None:
         near = get_close_matches(str(unknown), FIELDS, n=1)
         raise InputError(
-            f"{where}: {quote(str(unknown))} is unknown\n  {f'is {near[0]} meant?' if near else f'known are {_named(FIELDS)}'}"
+            f"{where}: {quote(str(unknown))} is unknown\n  {f'is {near[0]} meant?' if near else f'known are {_join_names(FIELDS)}'}"
         )
     name, right, libraries = entry.get("name"), entry.get("rights", "read"), entry.get("libraries")
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise InputError(f"{where}: name: expected 1 to 64 letters, digits, '.', '-' or '_'")
     if right not in RIGHTS:
-        raise InputError(f"{where}: rights are {quote(str(right))}, expected one of {_named(RIGHTS)}")
+        raise InputError(f"{where}: rights are {quote(str(right))}, expected one of {_join_names(RIGHTS)}")
     if libraries is not None and not (isinstance(libraries, list) and all(isinstance(each, str) for each in libraries)):
         raise InputError(f"{where}: libraries: expected a list of names")
     return Key(name, _digest(entry, where), right, None if libraries is None else frozenset(libraries))
@@ -181,5 +181,5 @@ def _read_text(path: Path, expected: str) -> str:
         raise InputError(f"{path}: is not text, expected {expected}") from None
 
 
-def _named(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return ", ".join(names)

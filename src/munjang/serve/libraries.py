@@ -133,13 +133,13 @@ class Libraries:
             name = Path(path).stem
         if name in self._open:
             raise UsageError(f"{path}: there is a library named {quote(name)} already\n  rename one of the files")
-        self._open[name] = self._opened(path, name)
+        self._open[name] = self._open_library(path, name)
 
     def _add_found(self, file: Path) -> None:
         if file.stem in self._open or not NAME.fullmatch(file.stem):
             return
         try:
-            self._open[file.stem] = self._opened(file, file.stem)
+            self._open[file.stem] = self._open_library(file, file.stem)
         except MunjangError as error:
             self.skipped.append(f"{file}: {error}")
 
@@ -148,7 +148,7 @@ class Libraries:
         store = self._open[name].store
         return store.path if isinstance(store, SqliteStore) else None
 
-    def _opened(self, path: str | Path, name: str) -> Library:
+    def _open_library(self, path: str | Path, name: str) -> Library:
         """Open a library with the model that made it."""
         from munjang.library.library import Library
 

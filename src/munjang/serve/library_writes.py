@@ -23,7 +23,7 @@ from munjang.library.indexing import AddReport, Progress
 from munjang.library.library import Library
 from munjang.limits import ServeLimits
 from munjang.serve.errors import Disconnected, Overloaded
-from munjang.serve.library_json import added
+from munjang.serve.library_schema import describe_added
 from munjang.serve.work_item import RequestWork
 from munjang.serve.workers import Workers
 
@@ -37,7 +37,7 @@ BUSY_PAUSE = 0.05
 
 @dataclass(eq=False, slots=True)
 class _Change:
-    errand: RequestWork
+    request_work: RequestWork
     library: Library
     records: Sequence[Any] | None
     """What is added; None: `work` is done alone."""
@@ -61,14 +61,16 @@ class LibraryWrites:
         self._tasks: set[asyncio.Task[None]] = set()
         self._locks: dict[str, _TurnLock] = {}
 
-    async def add(self, errand: RequestWork, library: Library, records: Sequence[Any]) -> dict[str, Any]:
+    async def add(self, request_work: RequestWork, library: Library, records: Sequence[Any]) -> dict[str, Any]:
         """Add records when their turn has come, maybe in one commit with others', and return the report for clients."""
-        found: dict[str, Any] = await self._wait_for_turn(errand, library, records, lambda: added(library, library.add(records)))
+        found: dict[str, Any] = await self._wait_for_turn(
+            request_work, library, records, lambda: describe_added(library, library.add(records))
+        )
         return found
 
-    async def change(self, errand: RequestWork, library: Library, work: Callable[[], Value]) -> Value:
+    async def change(self, request_work: RequestWork, library: Library, work: Callable[[], Value]) -> Value:
         """Do something else to a library when its turn has come."""
-        found: Value = await self._wait_for_turn(errand, library, None, work)
+        found: Value = await self._wait_for_turn(request_work, library, None, work)
         return found
 
     def add_in_turns(self, library: Library, records: Iterable[Any], *, progress: Progress | None = None) -> AddReport:
@@ -79,15 +81,17 @@ class LibraryWrites:
                 total += _with_patience(partial(library.add, batch, progress=progress), self._limits.wait_seconds)
         return total
 
-    async def _wait_for_turn(self, errand: RequestWork, library: Library, records: Sequence[Any] | None, work: Callable[[], Any]) -> Any:
+    async def _wait_for_turn(
+        self, request_work: RequestWork, library: Library, records: Sequence[Any] | None, work: Callable[[], Any]
+    ) -> Any:
         loop, name = asyncio.get_running_loop(), library.store.name
         first = name not in self._waiting
         clients = self._waiting.setdefault(name, OrderedDict())
-        own = clients.setdefault(errand.client, deque())
+        own = clients.setdefault(request_work.client, deque())
         if len(own) >= self._limits.waiting_writes:
             limit = self._limits.waiting_writes
             raise Overloaded(f"{limit} changes of this client to the library are waiting, the limit\n  try again in 1 s")
-        change = _Change(errand, library, records, work, loop.create_future())
+        change = _Change(request_work, library, records, work, loop.create_future())
         own.append(change)
         if first:
             task = loop.create_task(self._work_off(name))
@@ -104,11 +108,11 @@ class LibraryWrites:
         clients = self._waiting[name]
         try:
             while group := _next_group(clients):
-                errand = group[0].errand if len(group) == 1 else RequestWork(group[0].errand.client)
-                errand.patient = True  # it has waited for its turn
+                request_work = group[0].request_work if len(group) == 1 else RequestWork(group[0].request_work.client)
+                request_work.patient = True  # it has waited for its turn
                 texts = sum(len(change.records or ()) for change in group)
                 try:
-                    outcomes = await self._workers.run(errand, partial(self._commit, name, group), texts=texts)
+                    outcomes = await self._workers.run(request_work, partial(self._commit, name, group), texts=texts)
                 except Exception as error:
                     outcomes = [error] * len(group)
                 for change, outcome in zip(group, outcomes, strict=True):
@@ -124,7 +128,7 @@ class LibraryWrites:
                 library = group[0].library
                 with suppress(Exception):  # nothing of it is on disk then: each alone, and the one that is to blame is told
                     reports = _with_patience(lambda: library.add_groups([change.records or () for change in group]), patience)
-                    return [added(library, report) for report in reports]
+                    return [describe_added(library, report) for report in reports]
             return [_result_of(partial(_with_patience, change.work, patience)) for change in group]
 
     def _turn(self, name: str) -> AbstractContextManager[None]:
@@ -162,7 +166,7 @@ def _next_group(clients: OrderedDict[str, deque[_Change]]) -> list[_Change]:
     while clients:
         client, own = next(iter(clients.items()))
         change = own[0]
-        wanted = not change.errand.dropped and not change.future.done()
+        wanted = not change.request_work.dropped and not change.future.done()
         if wanted and group and not (change.joins and group[0].joins and records + len(change.records or ()) <= GROUP_RECORDS):
             break
         own.popleft()

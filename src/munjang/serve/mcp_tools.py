@@ -24,13 +24,12 @@ from munjang.limits import SERVE_LIMITS, ServeLimits
 from munjang.models.cross_encoder import CrossEncoder
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.options import declared_options
+from munjang.serve.api_analyze import KeywordsRequest
 from munjang.serve.errors import Refusal
 from munjang.serve.keys import Key, Right
 from munjang.serve.libraries import Libraries
-from munjang.serve.library_json import added, facts, facts_of_all
-from munjang.serve.schemas.base import OwnModel, options_in
-from munjang.serve.schemas.collection import KeywordsRequest
-from munjang.serve.schemas.library import RecordIn, SearchRequest
+from munjang.serve.library_schema import RecordIn, SearchRequest, describe_added, facts, facts_of_all
+from munjang.serve.schema import OwnModel, options_in
 from munjang.text.unicode import clean
 from munjang.wording import count
 
@@ -210,7 +209,7 @@ class Toolbox:
 
     def _add(self, body: AddArguments, key: Key) -> Answer:
         name, library = self._library(body.library, key)
-        return {"library": name, **added(library, library.add([record.model_dump() for record in body.records]))}
+        return {"library": name, **describe_added(library, library.add([record.model_dump() for record in body.records]))}
 
     def _remove(self, body: RemoveArguments, key: Key) -> Answer:
         name, library = self._library(body.library, key)

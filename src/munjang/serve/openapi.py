@@ -16,11 +16,11 @@ from pydantic.json_schema import models_json_schema
 from munjang import __version__
 from munjang.report.page import page, section, table, text
 from munjang.serve.call import Call, Operation, Reply
+from munjang.serve.cohere import CohereError
 from munjang.serve.errors import Dialect
-from munjang.serve.schemas.cohere import CohereError
-from munjang.serve.schemas.library import OwnError
-from munjang.serve.schemas.openai import OpenAIError
-from munjang.serve.schemas.tei import TeiError
+from munjang.serve.library_schema import OwnError
+from munjang.serve.openai import OpenAIError
+from munjang.serve.tei_schema import TeiError
 
 ERRORS: dict[Dialect, type[BaseModel]] = {
     "openai": OpenAIError,
@@ -48,7 +48,7 @@ def describe(operations: Sequence[Operation]) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         path = PARAMETER.sub(r"{\1}", operation.path)
-        paths.setdefault(path, {})[operation.method.lower()] = _described(operation)
+        paths.setdefault(path, {})[operation.method.lower()] = _describe(operation)
     security = {"bearer": {"type": "http", "scheme": "bearer"}}
     return {
         "openapi": "3.1.0",
@@ -142,7 +142,7 @@ def _schemas(operations: Iterable[Operation]) -> dict[str, Any]:
     return schemas
 
 
-def _described(operation: Operation) -> dict[str, Any]:
+def _describe(operation: Operation) -> dict[str, Any]:
     found: dict[str, Any] = {"summary": operation.summary, "tags": [TITLES[operation.dialect]], "responses": _responses(operation)}
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}

@@ -12,14 +12,20 @@ from hashlib import sha256
 from importlib.resources import files as resources
 from pathlib import Path
 
+from munjang.serve.api_analyze import ClustersRequest, KeywordsRequest, TopicsRequest
+from munjang.serve.api_classify import ClassifyRequest
 from munjang.serve.call import Call, Operation, Reply
 from munjang.serve.errors import Refusal
-from munjang.serve.schemas.base import OwnModel
-from munjang.serve.schemas.collection import ClustersRequest, KeywordsRequest, TopicsRequest
+from munjang.serve.schema import OwnModel
 
 FOLDER = Path(__file__).parent / "page"
 FRONT = "index.html"
-REQUESTS: dict[str, type[OwnModel]] = {"keywords": KeywordsRequest, "topics": TopicsRequest, "clusters": ClustersRequest}
+REQUESTS: dict[str, type[OwnModel]] = {
+    "keywords": KeywordsRequest,
+    "topics": TopicsRequest,
+    "clusters": ClustersRequest,
+    "classify": ClassifyRequest,
+}
 """The requests whose bounds the front shows: `data-option="keywords top"`."""
 MEDIA = {
     ".html": "text/html; charset=utf-8",
@@ -79,7 +85,7 @@ async def part(call: Call, _body: None) -> Reply:
     version, _, name = call.path["name"].partition("/")
     found = files().get(name)
     if found is None or version != digest() or name == FRONT:
-        raise Refusal(404, "the page has no such file\n  load the page anew")
+        raise Refusal(404, "the page has no such file\n  reload the page")
     return Reply(found[0], headers={"cache-control": KEPT, "etag": f'"{version}"'}, media=found[1])
 
 

@@ -79,7 +79,7 @@ def _read(model: SentenceEncoder, whole: list[str], prompt: str, cutting: Cuttin
             found = _token_ids(model, group)
             ids += found
             counts += map(len, found)
-    return _fitted(model, ids, counts, prompt, cutting)
+    return _fit(model, ids, counts, prompt, cutting)
 
 
 def prepare_ids(model: SentenceEncoder, arrays: Sequence[Sequence[int]], cutting: Cutting = CUT) -> Prepared:
@@ -92,10 +92,10 @@ def prepare_ids(model: SentenceEncoder, arrays: Sequence[Sequence[int]], cutting
         if wrong is not None:
             raise Refusal(422, f"token array {number} holds {quote(str(wrong), 30)}, the model's ids are 0 to {highest - 1:,}")
     if isinstance(model.folder.base, StaticModule):
-        return _fitted(model, [list(array) for array in arrays], list(map(len, arrays)), "", cutting)
+        return _fit(model, [list(array) for array in arrays], list(map(len, arrays)), "", cutting)
     tokenizer = model.tokenizer
     wrapped = [list(array) if tokenizer.wrap(tokenizer.unwrap(array)) == list(array) else tokenizer.wrap(array) for array in arrays]
-    return _fitted(model, wrapped, list(map(len, wrapped)), "", cutting)
+    return _fit(model, wrapped, list(map(len, wrapped)), "", cutting)
 
 
 def _token_ids(model: SentenceEncoder, texts: list[str]) -> list[list[int]]:
@@ -124,7 +124,7 @@ def _read_in_slices(model: SentenceEncoder, text: str, cutting: Cutting) -> tupl
     static = isinstance(model.folder.base, StaticModule)
     limit, side, seen = cutting.limit_of(model), cutting.side, 0
     kept: list[int] = []
-    for part in _sliced(text):
+    for part in _slice(text):
         [ids] = _token_ids(model, [part])
         plain = ids if static else model.tokenizer.unwrap(ids)
         seen += len(plain)
@@ -135,10 +135,10 @@ def _read_in_slices(model: SentenceEncoder, text: str, cutting: Cutting) -> tupl
     return (kept, seen) if static else (model.tokenizer.wrap(kept), seen + model.tokenizer.special_count)
 
 
-def _sliced(text: str) -> list[str]:
+def _slice(text: str) -> list[str]:
     """Cut a text before white space, into slices of about SLICE characters.
 
-    >>> [len(part) for part in _sliced("word " * 20_000)]
+    >>> [len(part) for part in _slice("word " * 20_000)]
     [65534, 34466]
     """
     slices, start = [], 0
@@ -160,19 +160,19 @@ def _prompt(model: SentenceEncoder, name: str | None) -> str:
     return model.folder.prompts[name]
 
 
-def _fitted(model: SentenceEncoder, ids: list[list[int]], counts: list[int], prompt: str, cutting: Cutting) -> Prepared:
+def _fit(model: SentenceEncoder, ids: list[list[int]], counts: list[int], prompt: str, cutting: Cutting) -> Prepared:
     limit = cutting.limit_of(model)
     long = [] if limit is None else [number for number, tokens in enumerate(counts) if tokens > limit]
     if long and limit is not None:
         if not cutting.allowed:
             raise Refusal(422, f"text {long[0]} has {count(counts[long[0]], 'token')}, the model's limit is {limit:,}")
         for number in long:
-            ids[number] = _shortened(model, ids[number], limit, cutting.side)
+            ids[number] = _shorten(model, ids[number], limit, cutting.side)
     keeps_prompt = all(module.include_prompt for module in model.folder.modules if isinstance(module, PoolingModule))
     return Prepared(ids, sum(counts), long, model.tokenizer.prefix_length(prompt) if prompt and not keeps_prompt else 0)
 
 
-def _shortened(model: SentenceEncoder, ids: list[int], limit: int, side: Side) -> list[int]:
+def _shorten(model: SentenceEncoder, ids: list[int], limit: int, side: Side) -> list[int]:
     if isinstance(model.folder.base, StaticModule):
         return ids[:limit] if side == "right" else ids[-limit:]
     tokenizer = model.tokenizer

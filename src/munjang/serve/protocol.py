@@ -135,7 +135,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
         one = OneWrite(self.transport)
         self.cycle.transport = one  # type: ignore[assignment]  # what is used of it; the cycle's task has not begun
-        self.cycle.on_response = lambda: self._answered(one)
+        self.cycle.on_response = lambda: self._finish_answer(one)
         if self._draining or self._spare:
             self.cycle.keep_alive = False
 
@@ -164,7 +164,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self.loop.call_later(DRAIN_SECONDS, self._close_if_idle)
 
-    def _answered(self, one: OneWrite) -> None:
+    def _finish_answer(self, one: OneWrite) -> None:
         one.flush()
         self.on_response_complete()
 

@@ -36,21 +36,21 @@ class PassageScorer:
         self.unfinished = scored, candidates
 
 
-async def scored_pairs(call: Call, pairs: Sequence[tuple[str, str]], *, score: ScoreKind) -> list[float]:
+async def score_pairs_in_turns(call: Call, pairs: Sequence[tuple[str, str]], *, score: ScoreKind) -> list[float]:
     """Return one score per pair, and remember which pairs were cut."""
     model = call.reranker
     if len(model.labels) != 1:
         raise Refusal(424, f"the cross-encoder has {count(len(model.labels), 'label')}; ordering needs one with one score")
-    found = await call.service.in_thread(call.errand, lambda: model.predict_with_report(pairs, score=score), texts=len(pairs))
+    found = await call.service.in_thread(call.request_work, lambda: model.predict_with_report(pairs, score=score), texts=len(pairs))
     call.note(texts=len(pairs), truncated=found.cut)
     scores: list[float] = found.scores.tolist()
     return scores
 
 
-async def predicted(call: Call, groups: Sequence[Sequence[str]], *, raw: bool) -> list[list[dict[str, Any]]]:
+async def predict_labels(call: Call, groups: Sequence[Sequence[str]], *, raw: bool) -> list[list[dict[str, Any]]]:
     """Return the labels of each text or pair with their scores, best first."""
     model = call.service.find_labeller()
-    logits_NL, cut = await call.service.in_thread(call.errand, lambda: _logits(model, groups), texts=len(groups))
+    logits_NL, cut = await call.service.in_thread(call.request_work, lambda: _logits(model, groups), texts=len(groups))
     call.note(texts=len(groups), truncated=cut)
     rows = (logits_NL if raw else activate_logits(logits_NL, "sigmoid" if len(model.labels) == 1 else "softmax")).tolist()
     labelled = [[{"label": label, "score": value} for label, value in zip(model.labels, row, strict=True)] for row in rows]

@@ -27,7 +27,7 @@ from munjang.models.pair_classifier import PairClassifier
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.serve.batcher import Batcher
 from munjang.serve.body import Held
-from munjang.serve.engines import batched_cross_encoder, batched_encoder, batched_pair_classifier
+from munjang.serve.engines import batch_cross_encoder, batch_encoder, batch_pair_classifier
 from munjang.serve.errors import Overloaded, Refusal
 from munjang.serve.jobs import Jobs
 from munjang.serve.keys import KeyRing
@@ -74,20 +74,27 @@ class Service:
         more_rerankers: Sequence[CrossEncoder] = (),
         pair_classifiers: Sequence[PairClassifier] = (),
         classifiers: Mapping[str, TextClassifier] | None = None,
+        classifier_models: Sequence[SentenceEncoder] = (),
     ) -> None:
-        """Begin with a model and maybe a cross-encoder, which requests get that name none, and others that they get by name."""
+        """Begin with a model and maybe a cross-encoder, which requests get that name none, and others that they get by name.
+
+        `classifier_models` read texts for classifiers alone; no request can name them.
+        """
         self.settings = settings
         self.keys = KeyRing(settings.key, settings.keys_file)
         self.metrics = Metrics()
         rerankers = (*([] if reranker is None else [reranker]), *more_rerankers)
-        placements = [each.engine.placement for each in (model, *more_models)] + [each.engine.placement for each in rerankers]
+        placements = [each.engine.placement for each in (model, *more_models, *classifier_models)] + [
+            each.engine.placement for each in rerankers
+        ]
         largest = max(placement.batch_tokens for placement in placements)
         self.batcher = Batcher(batch_tokens=largest, limits=settings.limits, observer=self.metrics)
-        self.encoders = tuple(batched_encoder(each, self.batcher) for each in (model, *more_models))
-        self.rerankers = tuple(batched_cross_encoder(each, self.batcher) for each in rerankers)
-        self.pair_classifiers = tuple(batched_pair_classifier(each, self.encoders, self.batcher) for each in pair_classifiers)
+        self.encoders = tuple(batch_encoder(each, self.batcher) for each in (model, *more_models))
+        self.rerankers = tuple(batch_cross_encoder(each, self.batcher) for each in rerankers)
+        self.pair_classifiers = tuple(batch_pair_classifier(each, self.encoders, self.batcher) for each in pair_classifiers)
         for models in (self.encoders, self.rerankers, self.pair_classifiers):
             _check_names([each.name for each in models])
+        self._classifier_models = tuple(batch_encoder(each, self.batcher) for each in classifier_models)
         self.classifiers = {name: ServedClassifier(name, made, self._encoder_of(name, made)) for name, made in (classifiers or {}).items()}
         self._snapshots = threading.BoundedSemaphore(SNAPSHOTS)
         self.jobs = Jobs(limit=settings.limits.waiting_uploads)
@@ -137,7 +144,8 @@ class Service:
         raise Refusal(404, f"{asked}; there is: {', '.join(self.classifiers)}", field="classifier")
 
     def _encoder_of(self, name: str, made: TextClassifier) -> SentenceEncoder:
-        found = next((each for each in self.encoders if each.fingerprint == made.encoder), None)
+        known = (*self.encoders, *self._classifier_models)
+        found = next((each for each in known if each.fingerprint == made.encoder), None)
         if found is None:
             raise UsageError(
                 f"the classifier {quote(name)} was made with the model {made.encoder_name} ({made.encoder[:12]}), which is not served\n"
@@ -145,13 +153,13 @@ class Service:
             )
         return found
 
-    async def in_thread(self, errand: RequestWork, work: Callable[[], Value], *, texts: int = 1) -> Value:
+    async def in_thread(self, request_work: RequestWork, work: Callable[[], Value], *, texts: int = 1) -> Value:
         """Do blocking work for a call: a search, re-ranking, encoding a collection of so many texts."""
-        return await self._calls.run(errand, work, texts=texts)
+        return await self._calls.run(request_work, work, texts=texts)
 
-    async def in_analysis_thread(self, errand: RequestWork, work: Callable[[], Value]) -> Value:
+    async def in_analysis_thread(self, request_work: RequestWork, work: Callable[[], Value]) -> Value:
         """Do an analysis; one at a time, because each may use every core."""
-        return await self._analyses.run(errand, work)
+        return await self._analyses.run(request_work, work)
 
     async def in_text_thread(self, work: Callable[..., Value], *arguments: Any) -> Value:
         """Parse or tokenise something large without holding up the others."""

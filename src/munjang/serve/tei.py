@@ -18,12 +18,14 @@ from munjang.limits import LIMITS
 from munjang.models.batch_encoder import run_tokens
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.serve import cohere
-from munjang.serve.api_classify import labelled
+from munjang.serve.api_classify import label_texts
 from munjang.serve.call import Call, Operation, Reply
 from munjang.serve.errors import Refusal
-from munjang.serve.inputs import check_texts, cosines, listed, shaped, vectors_of
+from munjang.serve.inputs import check_texts, cosines, list_inputs, shape_vectors, vectors_of
 from munjang.serve.prepare import Cutting, prepare_as_written
-from munjang.serve.schemas.tei import (
+from munjang.serve.scoring import predict_labels, score_pairs_in_turns
+from munjang.serve.service import THREADS
+from munjang.serve.tei_schema import (
     DecodeRequest,
     EmbedAllRequest,
     EmbedRequest,
@@ -41,8 +43,6 @@ from munjang.serve.schemas.tei import (
     TeiSimilarityRequest,
     TokenizeRequest,
 )
-from munjang.serve.scoring import predicted, scored_pairs
-from munjang.serve.service import THREADS
 from munjang.text.tokenizer import SHIELD
 from munjang.text.unicode import break_long_words, clean
 from munjang.wording import count
@@ -52,7 +52,9 @@ async def embed(call: Call, body: EmbedRequest | MainRequest) -> Reply:
     """Return a list of vectors, also for one text."""
     assert not isinstance(body.inputs, SimilarityInputs)
     vectors = await vectors_of(call, body.inputs, _cutting(body), field="inputs", prompt_name=body.prompt_name)
-    return computed(call, shaped(call, vectors, dimensions=body.dimensions, normalize=body.normalize), listed(body.inputs))
+    return reply_with_cost(
+        call, shape_vectors(call, vectors, dimensions=body.dimensions, normalize=body.normalize), list_inputs(body.inputs)
+    )
 
 
 async def embed_all(call: Call, body: EmbedAllRequest) -> Reply:
@@ -65,15 +67,17 @@ async def embed_all(call: Call, body: EmbedAllRequest) -> Reply:
     prompt = model.prompts.get(body.prompt_name or "", "")
     whole, cutting = [prompt + text for text in texts], Cutting(allowed=body.truncate is not False)
     prepared = await call.service.in_text_thread(lambda: prepare_as_written(model, whole, cutting))
-    rows = await call.service.in_thread(call.errand, lambda: {place: rows for place, _, rows in run_tokens(model.engine, prepared.ids)})
+    rows = await call.service.in_thread(
+        call.request_work, lambda: {place: rows for place, _, rows in run_tokens(model.engine, prepared.ids)}
+    )
     found: list[Any] = [rows.get(place, []) for place in range(len(prepared.ids))]
     call.note(texts=len(texts), tokens=prepared.tokens, truncated=prepared.truncated)
-    return computed(call, found, texts)
+    return reply_with_cost(call, found, texts)
 
 
 async def embed_sparse(call: Call, body: EmbedSparseRequest) -> Reply:
     """Refuse, as text-embeddings-inference does for a model without a sparse head: there is none that Munjang reads."""
-    check_texts(call, listed(body.inputs), field="inputs")
+    check_texts(call, list_inputs(body.inputs), field="inputs")
     raise Refusal(424, "the model is not an embedding model with SPLADE pooling, so it has no sparse vectors\n  use /embed")
 
 
@@ -93,11 +97,11 @@ async def rerank(call: Call, body: TeiRerankRequest) -> Reply:
     """Order texts by how well they answer a query."""
     check_texts(call, body.texts, field="texts")
     pairs = [(body.query, text) for text in body.texts]
-    scores = await scored_pairs(call, pairs, score="logits" if body.raw_scores else "sigmoid")
+    scores = await score_pairs_in_turns(call, pairs, score="logits" if body.raw_scores else "sigmoid")
     _refuse_cut(call, body.truncate, call.reranker.max_length)
     order = sorted(range(len(scores)), key=lambda index: -scores[index])
     ranks = [{"index": index, "score": scores[index], **({"text": body.texts[index]} if body.return_text else {})} for index in order]
-    return computed(call, ranks, (text for pair in pairs for text in pair))
+    return reply_with_cost(call, ranks, (text for pair in pairs for text in pair))
 
 
 async def predict(call: Call, body: PredictRequest) -> Reply:
@@ -110,11 +114,11 @@ async def predict(call: Call, body: PredictRequest) -> Reply:
     if wrong is not None:
         raise Refusal(422, f"inputs: entry {wrong} has {count(len(groups[wrong]), 'text')}, expected one text or a pair", field="inputs")
     if call.service.classifiers and all(len(group) == 1 for group in groups):
-        rows = await labelled(call, [group[0] for group in groups], raw=body.raw_scores, cut=body.truncate is not False)
+        rows = await label_texts(call, [group[0] for group in groups], raw=body.raw_scores, cut=body.truncate is not False)
     else:
-        rows = await predicted(call, groups, raw=body.raw_scores)
+        rows = await predict_labels(call, groups, raw=body.raw_scores)
         _refuse_cut(call, body.truncate, call.service.find_labeller().max_length)
-    return computed(call, rows[0] if single else rows, (text for group in groups for text in group))
+    return reply_with_cost(call, rows[0] if single else rows, (text for group in groups for text in group))
 
 
 async def tokenize(call: Call, body: TokenizeRequest) -> Reply:
@@ -141,7 +145,7 @@ async def decode(call: Call, body: DecodeRequest) -> Reply:
     if any(not 0 <= id < highest for array in arrays for id in array):
         raise Refusal(422, f"ids: the model's ids are 0 to {highest - 1:,}", field="ids")
     model = call.encoder
-    found = await call.service.in_text_thread(lambda: [_decoded(model, array, skip=body.skip_special_tokens) for array in arrays])
+    found = await call.service.in_text_thread(lambda: [_decode(model, array, skip=body.skip_special_tokens) for array in arrays])
     return Reply(found)
 
 
@@ -180,7 +184,7 @@ async def health(_call: Call, _body: None) -> Reply:
     return Reply(b"", media="text/plain; charset=utf-8")
 
 
-def computed(call: Call, content: Any, read: Iterable[Sized]) -> Reply:
+def reply_with_cost(call: Call, content: Any, read: Iterable[Sized]) -> Reply:
     """Return the answer with `x-compute-type`, `x-compute-time`, `x-compute-characters`, `x-compute-tokens` and `x-total-time`.
 
     Times are whole milliseconds since the request's head came in; both are the same, as in text-embeddings-inference. `read` are the texts
@@ -191,7 +195,7 @@ def computed(call: Call, content: Any, read: Iterable[Sized]) -> Reply:
         "x-compute-type": "cpu" if call.service.encoder.device in ("cpu", "openvino") else "gpu",
         "x-compute-time": milliseconds,
         "x-compute-characters": str(sum(map(len, read))),
-        "x-compute-tokens": str(call.errand.tokens),
+        "x-compute-tokens": str(call.request_work.tokens),
         "x-total-time": milliseconds,
     }
     return Reply(content, headers=headers | call.truncation_headers())
@@ -201,7 +205,7 @@ async def _similarity(call: Call, inputs: SimilarityInputs, parameters: Similari
     check_texts(call, inputs.sentences, field="sentences", limit=call.service.settings.limits.max_texts - 1)
     texts = [inputs.source_sentence, *inputs.sentences]
     vectors = await vectors_of(call, texts, _cutting(parameters), field="inputs", prompt_name=parameters.prompt_name)
-    return computed(call, cosines(vectors[:1], vectors[1:])[0], texts)
+    return reply_with_cost(call, cosines(vectors[:1], vectors[1:])[0], texts)
 
 
 def _cutting(asked: EmbedRequest | MainRequest | SimilarityParameters) -> Cutting:
@@ -225,7 +229,7 @@ def _tokens(model: SentenceEncoder, text: str, *, special: bool) -> list[dict[st
     return found
 
 
-def _decoded(model: SentenceEncoder, ids: Sequence[int], *, skip: bool) -> str:
+def _decode(model: SentenceEncoder, ids: Sequence[int], *, skip: bool) -> str:
     """Let the tokenizer's own decoder join the tokens; special tokens come back under their names."""
     tokenizer = model.tokenizer
     kept = [id for id in ids if not (skip and id in tokenizer.special_ids)]

@@ -1,9 +1,8 @@
 """An uploaded file → clean records, read by a process of its own that can be ended at any moment.
 
-Whatever a stranger's file makes a parser do (hang, crash, eat memory), it happens there: the server only reads lines of JSON from a pipe.
-The process reads the file twice: first to its end, so that a broken line is told and the records are counted before anything is added;
-then again, to hand over the records in groups as fast as they are taken. Where the system can, its memory and processor time are bounded,
-it yields to the server, and it dies with it.
+The process (`text/child_process.py`) reads the file twice: first to its end, so that a broken line is told and the records are counted
+before anything is added; then again, to hand over the records in groups as fast as they are taken. Where the system can, its memory and
+processor time are bounded, and it yields to the server.
 
 Lines to the process: one order. Lines from it: {"total", "guessed"}, {"records": [[id, text, metadata, where], …]}, …, {"end"}; or
 {"problem", "status"} instead.
@@ -11,11 +10,8 @@ Lines to the process: one order. Lines from it: {"total", "guessed"}, {"records"
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -27,6 +23,7 @@ from typing import Any, BinaryIO
 from munjang.errors import MunjangError
 from munjang.library.records import documents
 from munjang.limits import SERVE_LIMITS
+from munjang.text.child_process import ChildProcess, bound_process
 from munjang.text.readers import read_texts
 from munjang.text.records import Record
 from munjang.types import DEFAULT_ENCODING
@@ -67,33 +64,16 @@ class UploadReader:
     """The process that reads one file. `kill` may be called from any thread, at any time."""
 
     def __init__(self, order: ReadOrder) -> None:
-        path = os.pathsep.join(each for each in sys.path if each)
-        self._process = subprocess.Popen(  # noqa: S603 - our own code
-            COMMAND,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # a traceback may hold a client's text
-            env={**os.environ, "PYTHONPATH": path},
-        )
+        self._process = ChildProcess(COMMAND, asdict(order))
         self._cpu_seconds = order.cpu_seconds
         self.guessed: str | None = None
         """The text column, where it was chosen among several."""
-        assert self._process.stdin is not None
-        with suppress(OSError):  # it died: reading says so
-            self._process.stdin.write(json.dumps(asdict(order)).encode() + b"\n")
-            self._process.stdin.flush()  # it stays open: when it ends, the process ends
 
     def __enter__(self) -> UploadReader:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.kill()
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with suppress(OSError):
-            self._process.stdin.close()
-        self._process.stdout.close()
-        self._process.wait()
+        self._process.close()
 
     def kill(self) -> None:
         """End the process, whatever it is doing."""
@@ -112,16 +92,13 @@ class UploadReader:
                 yield Record(id, text, metadata, where)
 
     def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline(LINE_BYTES)
-        if not line.endswith(b"\n"):
-            code = self._process.wait()
+        answer = self._process.receive(LINE_BYTES)
+        if isinstance(answer, int):
             raise ReadingFailed(
-                f"the file could not be read: its reader ended with code {code}\n"
+                f"the file could not be read: its reader ended with code {self._process.close()}\n"
                 f"  it may take {self._cpu_seconds:,} s of processor time and a bounded amount of memory; split the file",
                 422,
             )
-        answer: dict[str, Any] = json.loads(line)
         if "problem" in answer:
             raise ReadingFailed(answer["problem"], answer["status"])
         return answer
@@ -130,7 +107,10 @@ class UploadReader:
 def main() -> None:
     """Read one order from standard input and answer on standard output."""
     order = ReadOrder(**json.loads(sys.stdin.buffer.readline()))
-    _bound_process(order)
+    bound_process(memory_bytes=order.memory_bytes, cpu_seconds=order.cpu_seconds)
+    with suppress(AttributeError, OSError):
+        os.nice(5)  # the server goes first
+    threading.Thread(target=_end_with_server, daemon=True).start()
     output = sys.stdout.buffer
     try:
         for answer in _answers(order):
@@ -193,21 +173,6 @@ def _tell_problem(output: BinaryIO, message: str, status: int) -> None:
     with suppress(OSError):
         output.write(json.dumps({"problem": message, "status": status}).encode() + b"\n")
         output.flush()
-
-
-def _bound_process(order: ReadOrder) -> None:
-    """Bound this process, let the server go first, and die with it, each where the system knows how."""
-    with suppress(ImportError, ValueError, OSError, AttributeError):
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CPU, (order.cpu_seconds, order.cpu_seconds))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_DATA, (order.memory_bytes, order.memory_bytes))
-    with suppress(AttributeError, OSError):
-        os.nice(5)
-    with suppress(AttributeError, OSError, TypeError):  # Linux; it ends even a process that runs no Python
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-    threading.Thread(target=_end_with_server, daemon=True).start()
 
 
 def _end_with_server() -> None:

@@ -1,6 +1,6 @@
 """A request's work, and what it waits for: the rows of its texts, which compute threads bring one by one, in any order.
 
-A coroutine awaits the ticket's future, a thread calls `wait`. `tell` wakes them, all of one event loop together.
+A coroutine awaits the work item's future, a thread calls `wait`. `tell` wakes them, all of one event loop together.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class WorkItem:
     dropped: bool = False
 
     def take(self, place: int, row: Any) -> None:
-        """Take what came of one text: its row, or the error; the first error is the ticket's."""
+        """Take what came of one text: its row, or the error; the first error is the work item's."""
         if isinstance(row, Exception):
             self.error = self.error or row
         else:
@@ -60,7 +60,7 @@ class WorkItem:
 
 @dataclass(eq=False)
 class RequestWork:
-    """What one request has computed, in whatever thread: whose it is, whether it may wait, and its tickets, which can be dropped."""
+    """What one request has computed, in whatever thread: whose it is, whether it may wait, and its work items, which can be dropped."""
 
     client: str = ""
     """Whose turn it takes; see `client_of`."""
@@ -71,7 +71,7 @@ class RequestWork:
     dropped: bool = False
     tokens: int = 0
     """Tokens that were handed to the batcher, special ones included and what was cut off left out."""
-    tickets: set[WorkItem] = field(default_factory=set)
+    work_items: set[WorkItem] = field(default_factory=set)
     """Those that are not finished."""
 
     @property
@@ -82,8 +82,8 @@ class RequestWork:
     def drop(self) -> None:
         """Give everything up that has not been computed."""
         self.dropped = True
-        for ticket in list(self.tickets):
-            ticket.drop()
+        for work_item in list(self.work_items):
+            work_item.drop()
 
 
 REQUEST_WORK: ContextVar[RequestWork | None] = ContextVar("request_work", default=None)
@@ -91,26 +91,26 @@ REQUEST_WORK: ContextVar[RequestWork | None] = ContextVar("request_work", defaul
 
 
 def tell(finished: Sequence[WorkItem]) -> None:
-    """Wake everybody whose ticket is finished."""
+    """Wake everybody whose work item is finished."""
     by_loop: dict[asyncio.AbstractEventLoop, list[WorkItem]] = {}
-    for ticket in finished:
-        if ticket.loop is not None:
-            by_loop.setdefault(ticket.loop, []).append(ticket)
-        elif ticket.event is not None:
-            ticket.event.set()
-    for loop, tickets in by_loop.items():
+    for work_item in finished:
+        if work_item.loop is not None:
+            by_loop.setdefault(work_item.loop, []).append(work_item)
+        elif work_item.event is not None:
+            work_item.event.set()
+    for loop, work_items in by_loop.items():
         try:
-            loop.call_soon_threadsafe(_resolve, tickets)
+            loop.call_soon_threadsafe(_resolve, work_items)
         except RuntimeError:  # the loop is closed: nobody waits any more
             continue
 
 
-def _resolve(tickets: list[WorkItem]) -> None:
-    for ticket in tickets:
-        future = ticket.future
+def _resolve(work_items: list[WorkItem]) -> None:
+    for work_item in work_items:
+        future = work_item.future
         if future is None or future.done():
             continue
-        if ticket.error is not None:
-            future.set_exception(ticket.error)
+        if work_item.error is not None:
+            future.set_exception(work_item.error)
         else:
-            future.set_result(ticket.rows)
+            future.set_result(work_item.rows)

@@ -35,15 +35,15 @@ class Workers:
         self._waiting: OrderedDict[str, deque[_Waiting]] = OrderedDict()
         """By client; the first one's turn is next."""
 
-    async def run(self, errand: RequestWork, work: Callable[[], Value], *, texts: int = 1) -> Value:
+    async def run(self, request_work: RequestWork, work: Callable[[], Value], *, texts: int = 1) -> Value:
         """Do the work in a thread when its client's turn has come; refuse it when that takes too long or too much waits."""
         large = texts >= LARGE
         if self._waiting or not self._fits(large):
-            await self._wait_for_turn(errand.client, large, patient=errand.patient)
+            await self._wait_for_turn(request_work.client, large, patient=request_work.patient)
         else:
             self._begin(large)
         context = contextvars.copy_context()
-        context.run(REQUEST_WORK.set, errand)
+        context.run(REQUEST_WORK.set, request_work)
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, lambda: context.run(work))
         finally:

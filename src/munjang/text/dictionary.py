@@ -7,8 +7,7 @@
     stop      추천                       says nothing in a question
 
 Empty lines and lines that begin with # mean nothing. The same entries give the same `text`, whatever their order and spacing, so a library
-that keeps it knows whether it changed. `Dictionary.spell` writes variants in their usual way, before a text is split into words;
-`Dictionary.initials` is how 초성 are written (무선충전기 → ㅁㅅㅊㅈㄱ).
+that keeps it knows whether it changed. `Dictionary.spell` writes variants in their usual way, before a text is split into words.
 """
 
 from __future__ import annotations
@@ -31,9 +30,6 @@ TAGS = ("NNG", "NNP", "NNB", "NR", "NP", "VV", "VA", "MM", "MAG", "IC", "XR", "S
 
 _KINDS = {"word": (1, 2), "synonym": (2, 50), "means": (2, 50), "variant": (2, 2), "stop": (1, 1)}
 """How many fields each kind of line has, at least and at most."""
-
-_INITIALS = "ㄱㄲㄴㄷㄸㄹㅁㅂㅃㅅㅆㅇㅈㅉㅊㅋㅌㅍㅎ"
-_FIRST, _LAST, _PER_INITIAL = 0xAC00, 0xD7A3, 588
 
 
 @brief_repr
@@ -71,12 +67,6 @@ class Dictionary:
         """Words as Kiwi gets them: form, tab, part of speech."""
         return tuple(sorted("\t".join(each) for each in self.words))
 
-    @cached_property
-    def initials(self) -> dict[str, str]:
-        """The 초성 of each word that is written in Hangul alone and has two syllables or more."""
-        found = {form.casefold(): take_initials(form) for form, _ in self.words}
-        return {form: initials for form, initials in found.items() if len(initials) >= 2}
-
     def spell(self, text: str) -> str:
         """Return a text with every variant in its usual spelling.
 
@@ -94,18 +84,6 @@ class Dictionary:
         longest_first = sorted((variant for variant, _ in self.variants), key=lambda each: (-len(each), each))
         parts = [rf"\b{re.escape(each)}\b" if each.isascii() else re.escape(each) for each in longest_first]
         return re.compile("|".join(parts), re.IGNORECASE) if parts else None
-
-
-def take_initials(word: str) -> str:
-    """Return the first consonants of a word of Hangul syllables, else an empty text.
-
-    >>> take_initials("무선충전기"), take_initials("TV")
-    ('ㅁㅅㅊㅈㄱ', '')
-    """
-    codes = [ord(ch) for ch in word if not ch.isspace()]
-    if not all(_FIRST <= code <= _LAST for code in codes):
-        return ""
-    return "".join(_INITIALS[(code - _FIRST) // _PER_INITIAL] for code in codes)
 
 
 def read_dictionary(path: str | Path) -> Dictionary:

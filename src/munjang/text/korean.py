@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from itertools import islice
@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 from munjang.errors import MissingExtra, UsageError, quote
 from munjang.limits import usable_cores
 from munjang.text.dictionary import TAGS
+from munjang.text.hangul import FINALS, find_neighbour_keys
 from munjang.text.unicode import clean
 
 MAX_CHARACTERS = 20_000
@@ -26,6 +27,9 @@ MAX_CHARACTERS = 20_000
 
 MAX_INSTANCES = 4
 """Sets of user words for which Kiwi stays loaded; each takes about as much memory as the first."""
+
+SLIP_COST = 1.0
+"""What a mistyped letter costs against the words that Kiwi would read otherwise; in a word at most one is."""
 
 _BLOCK = 256  # texts that are given to Kiwi's threads at once
 _lock = threading.Lock()
@@ -138,6 +142,11 @@ _PAIRED = re.compile(f"[{_HANGUL}\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\
 _MEANINGFUL = ("NNG", "NNP", "NNB", "NR", "NP", "VV", "VA", "MM", "MAG", "XR", "SL", "SN", "SH", "W_")
 
 
+def is_content_tag(tag: str) -> bool:
+    """Say whether words with this tag (Sejong's) are looked for: nouns, stems, modifiers, foreign words, numbers."""
+    return tag.startswith(_MEANINGFUL)
+
+
 class KoreanNote(UserWarning):
     """Korean is split into pairs of characters because Kiwi is not installed."""
 
@@ -148,13 +157,13 @@ def morphemes(text: str, *, analyser: Analyser | None = None, user_words: tuple[
     >>> morphemes("It is RAINING 눈이", analyser="bigrams")
     ['it', 'is', 'raining', '눈이']
     """
-    return [word for word, _ in tagged_morphemes(text, analyser=analyser, user_words=user_words)]
+    return [word for word, _ in tag_morphemes(text, analyser=analyser, user_words=user_words)]
 
 
-def tagged_morphemes(text: str, *, analyser: Analyser | None = None, user_words: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+def tag_morphemes(text: str, *, analyser: Analyser | None = None, user_words: tuple[str, ...] = ()) -> list[tuple[str, str]]:
     """Return the same words, each with its tag (Sejong's, by Kiwi); a word that no analyser has read has the tag "".
 
-    >>> tagged_morphemes("It is 눈이", analyser="bigrams")
+    >>> tag_morphemes("It is 눈이", analyser="bigrams")
     [('it', ''), ('is', ''), ('눈이', '')]
     """
     text = clean(text)
@@ -205,7 +214,7 @@ def _split_by_kiwi(text: str, user_words: tuple[str, ...] = ()) -> list[tuple[st
     if not has_hangul(text):
         return _split_plainly(text)
     tokens = tag_with_kiwi(text, user_words=user_words)
-    kept = [(cast("str", token.form), cast("str", token.tag)) for _, token in tokens if token.tag.startswith(_MEANINGFUL)]
+    kept = [(cast("str", token.form), cast("str", token.tag)) for _, token in tokens if is_content_tag(token.tag)]
     return [word for form, tag in kept for word in ([(form, tag)] if _KOREAN.match(form) else _split_plainly(form))]
 
 
@@ -213,6 +222,28 @@ def space_with_kiwi(text: str) -> str:
     """Return a text with spaces where Kiwi would write them."""
     with _lock:
         return cast("str", _load_kiwi(()).space(text))
+
+
+def tag_mistyped_with_kiwi(text: str, *, user_words: tuple[str, ...] = ()) -> list[Any]:
+    """Return the tokens of a short text as it was meant: Kiwi may take one letter in a word for that of a neighbouring key."""
+    with _lock:
+        return list(_load_kiwi(user_words).tokenize(text, typos=_load_slips(), typo_cost_threshold=SLIP_COST))
+
+
+def join_with_kiwi(tokens: Sequence[Any]) -> str:
+    """Return the text of tokens."""
+    with _lock:
+        return cast("str", _load_kiwi(()).join(tokens))
+
+
+@lru_cache(maxsize=1)
+def _load_slips() -> Any:
+    """Return what Kiwi knows of slips of the finger; final consonants are written with a backslash there."""
+    from kiwipiepy import TypoDefinition, TypoTransformer
+
+    pairs = [(key, other) for key, others in find_neighbour_keys().items() for other in others]
+    finals = [(f"\\{key}", f"\\{other}") for key, other in pairs if key in FINALS and other in FINALS]
+    return TypoTransformer([TypoDefinition([key], [other], SLIP_COST) for key, other in (*pairs, *finals)])
 
 
 @lru_cache(maxsize=1)

@@ -76,7 +76,7 @@ def analyse(
     *,
     nouns: Annotated[bool, Option("Only nouns, pronouns and numerals.", flags=("--nouns",))] = False,
     keep_names: Annotated[
-        bool, Option("Whether names of several words stay whole, as by Kiwi's default.", flags=("--keep-names/--split-names",))
+        bool, Option("Keep names of several words whole, as Kiwi does by default.", flags=("--keep-names/--split-names",))
     ] = True,
     user_words: Annotated[Sequence[str], Option("A noun that must stay whole; may be repeated.", flags=("--user-word",))] = (),
 ) -> list[Morphology]:

@@ -273,9 +273,13 @@ class TrainableEncoder(TrainableModel):
 
     def forward(self, ids: Sequence[Sequence[int]]) -> Tensor:
         """Return one vector per list of token ids, shape (N, D)."""
+        return self.hidden_and_vectors(ids)[2]
+
+    def hidden_and_vectors(self, ids: Sequence[Sequence[int]]) -> tuple[Tensor, PackedTexts, Tensor]:
+        """Return what `hidden` returns, and one vector per list of token ids, of the same pass."""
         hidden_TD, packed = self.hidden(ids)
         vectors_ND: Tensor = self.tail(pool(hidden_TD, packed, self.modes))
-        return vectors_ND
+        return hidden_TD, packed, vectors_ND
 
     def hidden(self, ids: Sequence[Sequence[int]]) -> tuple[Tensor, PackedTexts]:
         """Return the last layer's row of each token, shape (T, width), in the order of the plan that comes with it."""

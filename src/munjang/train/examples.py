@@ -41,6 +41,8 @@ Kind: TypeAlias = Literal["scored", "labelled", "pairs", "triplets", "texts", "p
 Label: TypeAlias = Literal["class", "score", "binary", "margins"]
 LabelKind: TypeAlias = Label | Literal["vectors"]
 """class: 0…K−1. score: any number, larger is more alike. binary: 0 or 1. margins: a teacher's scores. vectors: a teacher's vectors."""
+VECTOR_FILES = (".jsonl", ".parquet")
+"""How the name of a file of texts with their vectors ends; any other teacher is a model."""
 SourceRow: TypeAlias = ScoredPair | LabelledPair | TextPair | Triplet | LabelledText
 
 
@@ -49,6 +51,7 @@ SourceRow: TypeAlias = ScoredPair | LabelledPair | TextPair | Triplet | Labelled
 class TeacherRecipe:
     """The teacher's folder or name; `prompt` (a name among its prompts, or the text itself) goes before every text that it encodes.
 
+    Instead of a model, `model` may be a file of texts with their vectors, as `munjang encode --keep-text` writes it (.jsonl, .parquet).
     `cache` is a folder for its vectors that several trainings may share; without it they are kept in the output's own folder.
     """
 

@@ -249,9 +249,9 @@ class Trainer:
     def _describe_resume(self) -> str:
         """Say from where a resumed training goes on, or that it starts anew."""
         if self.is_new:
-            return f"{self.recipe.output}: no earlier training is there, so it starts anew"
+            return f"{self.recipe.output}: no earlier training is there, so it starts over"
         if self.training.snapshot is None:
-            return f"{self.recipe.output}: the earlier training left no checkpoint, so it starts anew"
+            return f"{self.recipe.output}: the earlier training left no checkpoint, so it starts over"
         if self.training.position.stage == len(self.recipe.stages):
             return f"{self.recipe.output}: every step was done, the model is saved again"
         return f"{self.recipe.output}: goes on from the checkpoint {self._describe_place(self.training.position)}"

@@ -27,10 +27,11 @@ from munjang.engine.modules import DenseModule, NormalizeModule, PoolingModule, 
 from munjang.engine.multi_vector import MultiVectorFolder
 from munjang.engine.weights import SINGLE
 from munjang.errors import UsageError
-from munjang.models.save_multi_vector import write_multi_vector
+from munjang.models.save import write_multi_vector
 from munjang.options import Option, Seed, check_options
 from munjang.train.encoder import TrainableEncoder
 from munjang.train.load_folder import EncoderOptions, load_encoder
+from munjang.train.objectives.late_interaction import score_maxsim
 from munjang.wording import brief_repr
 
 
@@ -76,14 +77,6 @@ class TokenProjector(nn.Module):
         return padded_NTD, torch.arange(padded_NTD.shape[1], device=padded_NTD.device)[None, :] < lengths_N[:, None]
 
 
-def score_maxsim(queries_BQD: Tensor, asked_BQ: Tensor, texts_NTD: Tensor, real_NT: Tensor) -> Tensor:
-    """Return the mean MaxSim of each query with each text, (B, N)."""
-    queries_BQD, texts_NTD = F.normalize(queries_BQD, dim=-1), F.normalize(texts_NTD, dim=-1)
-    cosine_BQNT = torch.einsum("bqd,ntd->bqnt", queries_BQD, texts_NTD).masked_fill(~real_NT[None, None], -1e4)
-    best_BQN = cosine_BQNT.amax(dim=-1) * asked_BQ[..., None]
-    return best_BQN.sum(dim=1) / asked_BQ.sum(dim=1, keepdim=True)
-
-
 def compute_loss(
     model: TokenProjector, rows: Sequence[MultiVectorRow], *, temperature: float, dimensions: Sequence[int], distill: float
 ) -> Tensor:
@@ -120,12 +113,12 @@ def train_multi_vector(
     output: Path | str,
     *,
     dimension: Annotated[int, Option("Dimensions of a token's vector.", min=2)] = 128,
-    epochs: Annotated[int, Option("How often every row is seen.", min=1)] = 1,
+    epochs: Annotated[int, Option("Passes through the data.", min=1)] = 1,
     batch_size: Annotated[int, Option("Rows of a batch.", min=2)] = 16,
     learning_rate: Annotated[float, Option("The highest learning rate; the projection has ten times as much.", min=0)] = 2e-5,
-    temperature: Annotated[float, Option("What scores are divided by.", min=0.001)] = 0.05,
+    temperature: Annotated[float, Option("The temperature, by which scores are divided.", min=0.001)] = 0.05,
     distill: Annotated[float, Option("The weight of the teacher's scores.", min=0)] = 1.0,
-    matryoshka: Annotated[Sequence[int], Option("Leading dimensions that are trained for themselves too.", min=2)] = (),
+    matryoshka: Annotated[Sequence[int], Option("Leading dimensions that are also trained on their own.", min=2)] = (),
     max_length: Annotated[int | None, Option("The longest text, in tokens.", min=4)] = None,
     dropout: Annotated[float | None, Option("The dropout rate, else the folder's own.", min=0, max=0.9)] = None,
     seed: Seed = 0,

@@ -15,13 +15,13 @@ from torch import Tensor, nn
 from munjang.errors import UsageError
 from munjang.train.load_folder import choose_torch_device
 from munjang.train.sampling import share_sizes
-from munjang.types import Device
+from munjang.types import DEFAULT_DEVICE, Device
 
 
 class Processes:
     """What one process knows of the others."""
 
-    def __init__(self, device: Device = "auto") -> None:
+    def __init__(self, device: Device = DEFAULT_DEVICE) -> None:
         from accelerate import Accelerator
 
         _, chosen = choose_torch_device(device, auto=("cuda", "rocm"))

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 from munjang.engine.modules import Activation, check_pooling
 from munjang.errors import InputError, UsageError, quote
 from munjang.options import Option, Seed, TrainDeviceOption, check_options
-from munjang.train.examples import DataSource, TeacherRecipe
+from munjang.train.examples import VECTOR_FILES, DataSource, TeacherRecipe
 from munjang.train.settings import read_settings, refuse_unknown, refuse_unless
 from munjang.types import DEFAULT_DEVICE, Pooling
 from munjang.wording import brief_repr
@@ -256,7 +256,7 @@ def _read_model(values: Mapping[str, Any], folder: Path, where: str) -> ModelRec
     if "scratch" in rest:
         rest["scratch"] = read_settings(ScratchRecipe, rest["scratch"], where=f"{where}: model.scratch")
     elif isinstance(rest["base"], str):
-        rest["base"] = _find_folder(folder, rest["base"])
+        rest["base"] = _find_beside(folder, rest["base"])
     return read_settings(ModelRecipe, rest, where=f"{where}: model")
 
 
@@ -316,13 +316,13 @@ def _read_teacher(values: Any, folder: Path, where: str) -> TeacherRecipe:
         raise UsageError(f"{where}: model is missing, expected the teacher's folder or name")
     made = read_settings(TeacherRecipe, table, where=where)
     cache = None if made.cache is None else str(folder / made.cache)
-    return replace(made, model=_find_folder(folder, made.model), cache=cache)
+    return replace(made, model=_find_beside(folder, made.model), cache=cache)
 
 
-def _find_folder(folder: Path, written: str) -> str:
-    """Return the path of a folder beside the recipe, or else the name, which the registry may know."""
+def _find_beside(folder: Path, written: str) -> str:
+    """Return the path of a folder, or of a file of vectors, beside the recipe, or else the name, which the registry may know."""
     beside = folder / written
-    return str(beside) if beside.is_dir() else written
+    return str(beside) if beside.is_dir() or written.endswith(VECTOR_FILES) else written
 
 
 def _override_value(values: dict[str, Any], key: str, value: object) -> None:

@@ -21,6 +21,7 @@ from munjang.engine.modules import DenseModule, LayerNormModule, Module, Normali
 from munjang.engine.pair_head import write_pair_head
 from munjang.engine.write_folder import write_modules
 from munjang.errors import InputError, UsageError
+from munjang.models.registry import resolve
 from munjang.report.training_words import TrainingWord
 from munjang.report.words import Message, WordTable
 from munjang.train.adapt.mlm import Mlm
@@ -30,8 +31,8 @@ from munjang.train.build import build_encoder
 from munjang.train.dev import Evaluation, Role, find_kept_classifier, list_classifiers, read_dev
 from munjang.train.distill.teacher_targets import TeacherLabels, TeacherTargets, prepare_targets
 from munjang.train.encoder import Dense, Normalize, TailNorm, TrainableEncoder
-from munjang.train.examples import DataSource, Example, ExampleSet, TeacherRecipe, read_examples
-from munjang.train.load_folder import quiet_transformers
+from munjang.train.examples import VECTOR_FILES, DataSource, Example, ExampleSet, TeacherRecipe, read_examples
+from munjang.train.load_folder import load_encoder, quiet_transformers
 from munjang.train.objectives.base import Objective
 from munjang.train.objectives.registry import OBJECTIVES, choose_objective, make_objective
 from munjang.train.recipe import Recipe, StageRecipe
@@ -111,11 +112,13 @@ def prepare_stage(
     chosen: list[int] = []
     known: dict[object, int] = {}
     for source, found in zip(recipe.data, sets, strict=True):
-        key = (source.objective, bool(source.teacher), repr(source.settings), found.classes, found.label_kind, found.columns)
+        key = (source.objective, source.teacher, repr(source.settings), found.classes, found.label_kind, found.columns)
         if key not in known:
             _refuse_misfit(_name_objective(recipe, source), found)
             made, why = _make_objective(recipe, source, found, encoder.dimension)
             made.attach(encoder, table.find_used_pieces().tolist())
+            if made.needs_teacher_model:
+                made.attach_teacher(_load_teacher_model(source.teacher or recipe.teacher, found), encoder)
             known[key] = len(objectives)
             objectives.append(made)
             messages.append(describe_rows(found, made, why))
@@ -123,37 +126,52 @@ def prepare_stage(
             messages.append(Message(TrainingWord.ROWS_AS_ABOVE, file=found.source, count=len(found)))
         messages += describe_notes(found)
         chosen.append(known[key])
-    learns = [objectives[at].label_kind == "vectors" for at in chosen]
-    taught = _ask_teachers(recipe, sets, learns, ask_teacher)
+    _refuse_idle_teachers(recipe, sets, [objectives[at].label_kind == "vectors" or objectives[at].needs_teacher_model for at in chosen])
+    sources = [_list_sources(found, objectives[at]) for found, at in zip(sets, chosen, strict=True)]
+    taught = _ask_teachers(recipe, sets, sources, ask_teacher)
     messages += [line for targets in {id(targets): targets for targets in taught if targets}.values() for line in targets.messages]
     data = [
-        StageData(found, _make_labels(found, objectives[at], targets), at, _make_sampled(found, objectives[at], table))
-        for found, at, targets in zip(sets, chosen, taught, strict=True)
+        StageData(found, _make_labels(found, objectives[at], texts, targets), at, _make_sampled(found, objectives[at], table))
+        for found, at, texts, targets in zip(sets, chosen, sources, taught, strict=True)
     ]
     window = recipe.length_window if recipe.length_window is not None else (0 if encoder.is_packed else PADDED_WINDOW)
     return Stage(recipe, number, seed, data, objectives, table, messages, window)
 
 
+def _list_sources(found: ExampleSet, objective: Objective) -> list[tuple[str, ...]]:
+    """Return the texts of each row that a teacher is asked for; none where the objective learns no vectors."""
+    if objective.label_kind != "vectors":
+        return []
+    return [example.texts if objective.learns_all_columns else example.texts[:1] for example in found.examples]
+
+
+def _load_teacher_model(teacher: TeacherRecipe | None, found: ExampleSet) -> TrainableEncoder:
+    """Load a teacher that runs beside the student."""
+    if teacher is None:
+        raise InputError(f'{found.source}: the objective learns a teacher\'s tokens, and the stage has none\n  add teacher = "…" to it')
+    if teacher.model.endswith(VECTOR_FILES) or teacher.prompt is not None:
+        raise UsageError(
+            f"{found.source}: the objective learns a teacher's tokens, for which it runs beside the student\n"
+            "  name the teacher's folder alone: no file of vectors, no prompt"
+        )
+    return load_encoder(resolve(teacher.model).path)
+
+
 def _ask_teachers(
-    recipe: StageRecipe, sets: Sequence[ExampleSet], learns: Sequence[bool], ask_teacher: AskTeacher | None
+    recipe: StageRecipe, sets: Sequence[ExampleSet], sources: Sequence[Sequence[tuple[str, ...]]], ask_teacher: AskTeacher | None
 ) -> list[TeacherTargets | None]:
-    """Return for each set that learns vectors those of its teacher; each teacher is asked once, for the first texts of all its rows."""
+    """Return for each set that learns vectors those of its teacher; each teacher is asked once, for the texts of all its rows."""
     teachers = [source.teacher or recipe.teacher for source in recipe.data]
-    _refuse_idle_teachers(recipe, sets, learns)
-    by_teacher: dict[TeacherRecipe, list[ExampleSet]] = {}
-    for teacher, found, does_learn in zip(teachers, sets, learns, strict=True):
-        if does_learn and (teacher is None or ask_teacher is None):
+    by_teacher: dict[TeacherRecipe, list[str]] = {}
+    for teacher, found, rows in zip(teachers, sets, sources, strict=True):
+        if rows and (teacher is None or ask_teacher is None):
             raise InputError(
                 f'{found.source}: the objective learns a teacher\'s vectors, and the stage has none\n  add teacher = "…" to it'
             )
-        if does_learn and teacher is not None:
-            by_teacher.setdefault(teacher, []).append(found)
-    targets = {
-        teacher: ask_teacher(teacher, [example.texts[0] for found in taught for example in found.examples])
-        for teacher, taught in by_teacher.items()
-        if ask_teacher is not None
-    }
-    return [targets[teacher] if does_learn and teacher else None for teacher, does_learn in zip(teachers, learns, strict=True)]
+        if rows and teacher is not None:
+            by_teacher.setdefault(teacher, []).extend(text for row in rows for text in row)
+    targets = {teacher: ask_teacher(teacher, texts) for teacher, texts in by_teacher.items() if ask_teacher is not None}
+    return [targets[teacher] if rows and teacher else None for teacher, rows in zip(teachers, sources, strict=True)]
 
 
 def _refuse_idle_teachers(recipe: StageRecipe, sets: Sequence[ExampleSet], learns: Sequence[bool]) -> None:
@@ -187,21 +205,23 @@ def _make_objective(recipe: StageRecipe, source: DataSource, found: ExampleSet, 
 
 
 def _refuse_misfit(name: str | None, found: ExampleSet) -> None:
-    needed = OBJECTIVES[name].label_kind if name in OBJECTIVES and name != "distillation" else None
+    needed = OBJECTIVES[name].label_kind if name in OBJECTIVES else None
     fits = {"class": ("class", "binary"), "binary": ("binary",), "score": ("score", "binary"), "margins": ("margins",)}.get(str(needed), ())
-    if needed is not None and found.label_kind is not None and found.label_kind not in fits:
+    if needed not in (None, "vectors") and found.label_kind is not None and found.label_kind not in fits:
         raise InputError(
             f"{found.source}: labels are of kind {found.label_kind!r}, objective {name!r} needs {needed!r}\n"
             "  name another objective, or say label_range if the labels are scores"
         )
 
 
-def _make_labels(found: ExampleSet, objective: Objective, taught: TeacherTargets | None) -> Tensor | TeacherLabels | None:
+def _make_labels(
+    found: ExampleSet, objective: Objective, sources: Sequence[tuple[str, ...]], taught: TeacherTargets | None
+) -> Tensor | TeacherLabels | None:
     if objective.label_kind is None:
         return None
     if objective.label_kind == "vectors":
         assert taught is not None  # asked for just above
-        return taught.get_labels([example.texts[0] for example in found.examples])
+        return taught.get_labels(sources, all_columns=objective.learns_all_columns)
     if found.label_kind is None:
         raise InputError(f"{found.source}: has no labels, objective {objective.name!r} needs one of kind {objective.label_kind!r}")
     if objective.label_kind == "margins":

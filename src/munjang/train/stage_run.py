@@ -286,7 +286,9 @@ class StageRun:
 
     def _restore(self, snapshot: Snapshot) -> None:
         if snapshot.position.data not in ("", self.digest):
-            raise UsageError(f"{self.name}: the data files are not those that the training was started with\n  restore them, or train anew")
+            raise UsageError(
+                f"{self.name}: the data files are not those that the training was started with\n  restore them, or train again"
+            )
         for part, module in self.modules.items():
             found = {name.removeprefix(f"{part}."): tensor for name, tensor in snapshot.model.items() if name.startswith(f"{part}.")}
             if found or part == "encoder":

@@ -22,12 +22,40 @@ from torch import Tensor
 from munjang.engine.cross import CrossEngine, CrossHead, HeadNames, PairIds, read_activation, read_labels, read_rerank_share
 from munjang.engine.devices import Placement, choose_torch_compute
 from munjang.engine.folder import ModelFolder, require_one_way
+from munjang.engine.head_graph import compute_head_width, reads_first_only, write_head
+from munjang.engine.layout import PACKED_INPUTS, PackedLayout, pack
 from munjang.engine.modules import TransformerModule
-from munjang.engine.token_head import TokenHead
+from munjang.engine.onnxgraph import FLOAT, GraphBuilder
+from munjang.engine.session import open_session
 from munjang.engine.weights import find_weights
 from munjang.errors import FolderError, quote
 from munjang.train.load_folder import choose_torch_device, count_positions, load_checked
 from munjang.types import Compute, Device, Vectors
+
+_READ = ("slots", "pool_mask")
+
+
+class TokenHead:
+    """Pools token vectors by the folder's own pooling and later modules, in the fast engine's graph; safe from many threads.
+
+    T tokens in all, D width.
+    """
+
+    def __init__(self, folder: ModelFolder, width: int, *, threads: int | None = None) -> None:
+        modules = folder.modules[1:]
+        self.first_only = reads_first_only(folder.modules)
+        """Whether nothing but each text's first token is read."""
+        self.dimension = compute_head_width(modules, width)
+        builder = GraphBuilder()
+        builder.name_output(write_head(builder, "hidden", PackedLayout(builder), modules, width), "vectors")
+        inputs = [("hidden", FLOAT, ["T", width]), *(each for each in PACKED_INPUTS if each[0] in _READ)]
+        self._session = open_session(builder, inputs, [("vectors", ["B", self.dimension])], threads=threads)
+
+    def vectors(self, hidden_TD: Vectors, ids: Sequence[Sequence[int]], *, hidden_prefix: int = 0) -> Vectors:
+        """Return one vector per text; `hidden_TD` has a row for each id, text after text, or for each text's first with `first_only`."""
+        packed = pack(ids, first_position=0, hidden_prefix=hidden_prefix)
+        return self._session.run({"hidden": hidden_TD, **{name: packed[name] for name in _READ}}, ["vectors"])[0]
+
 
 _DTYPES: dict[Compute, torch.dtype] = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 _ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}

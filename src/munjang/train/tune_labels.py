@@ -5,25 +5,31 @@ compared with every other (supervised contrastive loss), so that a batch of B te
 encoder runs in bfloat16 where the machine computes it faster; the weights stay float32. The classifier itself is fitted afterwards, on the
 tuned vectors, by whoever calls.
 
-Shapes: B texts of a batch, D dimensions.
+Shapes: N texts, B texts of a batch, D dimensions, C labels.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from munjang.atomic import atomic_folder, make_folder
 from munjang.errors import InputError
+from munjang.models.prompted_encoder import PromptedEncoder
+from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.train.encoder import MAX_LENGTH, TrainableEncoder
 from munjang.train.load_folder import load_encoder
 from munjang.train.optimizer import get_rate_factor
 from munjang.train.processes import autocast, has_bf16
+from munjang.train.sentence_task import save_encoder
 
 
 @dataclass(frozen=True)
@@ -39,12 +45,36 @@ class TuneSettings:
     warmup: float = 0.1
 
 
+@dataclass(frozen=True)
+class BodyTuner:
+    """Tunes the model in a folder, for `munjang.fit_tuned_classifier`."""
+
+    model: Path | str
+    settings: TuneSettings = field(default_factory=TuneSettings)
+
+    def tune(self, texts: Sequence[str], target_NC: NDArray[np.bool_], /, *, seed: int) -> TrainableEncoder:
+        """Return an encoder that has learnt which labels texts have."""
+        return tune_body(self.model, texts, target_NC, settings=self.settings, seed=seed)
+
+    def save(self, body: TrainableEncoder, folder: Path, /) -> tuple[PromptedEncoder, str]:
+        """Save a tuned encoder into a classifier's folder; return it as it is loaded from there, and its place."""
+        make_folder(folder)
+        target = folder / f"body-{hashlib.sha256(body.fingerprint.encode()).hexdigest()[:16]}"
+        if not target.is_dir():
+            with atomic_folder(target) as written:
+                save_encoder(body, written)
+        return SentenceEncoder.load(target).with_prompt(), str(target)
+
+
 def tune_body(
-    model: Path | str, texts: Sequence[str], labels: Sequence[int], *, settings: TuneSettings | None = None, seed: int = 0
+    model: Path | str, texts: Sequence[str], target_NC: NDArray[np.bool_], *, settings: TuneSettings | None = None, seed: int = 0
 ) -> TrainableEncoder:
     """Return the encoder in a folder after it has learnt the labels; the same seed gives the same encoder on the same machine."""
-    if len(texts) != len(labels) or len(set(labels)) < 2:
-        raise InputError(f"{len(texts):,} texts with {len(set(labels)):,} labels, expected one label for each and at least two in all")
+    kind_N = np.unique(target_NC, axis=0, return_inverse=True)[1].reshape(-1)
+    if len(texts) != len(target_NC) or len(set(kind_N.tolist())) < 2:
+        raise InputError(
+            f"{len(texts):,} texts with {len(set(kind_N.tolist())):,} labels, expected labels for each and at least two in all"
+        )
     chosen = settings or TuneSettings()
     torch.manual_seed(seed)
     encoder = load_encoder(model)
@@ -52,7 +82,7 @@ def tune_body(
     for name, each in encoder.named_parameters():
         each.requires_grad_(each.requires_grad and "embeddings" not in name)
     optimizer = torch.optim.AdamW(learning, lr=chosen.learning_rate, weight_decay=0.01)
-    ids, label_N = _cut(encoder, texts), np.asarray(labels)
+    ids, learnt_NC = _cut(encoder, texts), torch.as_tensor(target_NC, dtype=torch.float32)
     batch = min(chosen.batch_texts, len(texts))
     steps = max(1, min(chosen.most_steps, round(chosen.passes * len(texts) / batch)))
     random = np.random.default_rng(seed)
@@ -61,10 +91,10 @@ def tune_body(
     for step in range(steps):
         for group in optimizer.param_groups:
             group["lr"] = chosen.learning_rate * get_rate_factor(step + 1, steps + 1, chosen.warmup)
-        rows = draw_batch(label_N, batch, random)
+        rows = draw_batch(kind_N, batch, random)
         with autocast(precision, encoder.device):
             vectors_BD = encoder([ids[row] for row in rows])
-        loss = supervised_contrastive_loss(vectors_BD.float(), torch.as_tensor(label_N[rows]), chosen.temperature)
+        loss = supervised_contrastive_loss(vectors_BD.float(), learnt_NC[rows], chosen.temperature)
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(learning, 1.0)
@@ -82,24 +112,24 @@ def _cut(encoder: TrainableEncoder, texts: Sequence[str]) -> list[list[int]]:
     return ids
 
 
-def draw_batch(label_N: np.ndarray, batch: int, random: np.random.Generator) -> np.ndarray:
-    """Return rows of a batch; labels take turns, so that rare ones have company too."""
-    order = random.permutation(len(label_N))
+def draw_batch(kind_N: np.ndarray, batch: int, random: np.random.Generator) -> np.ndarray:
+    """Return rows of a batch; labels, or sets of them, take turns, so that rare ones have company too."""
+    order = random.permutation(len(kind_N))
     turn = np.zeros(len(order), dtype=np.int64)
     seen: dict[int, int] = {}
     for place, row in enumerate(order):
-        turn[place] = seen[int(label_N[row])] = seen.get(int(label_N[row]), -1) + 1
+        turn[place] = seen[int(kind_N[row])] = seen.get(int(kind_N[row]), -1) + 1
     drawn: np.ndarray = order[np.argsort(turn, kind="stable")[:batch]]
     return drawn
 
 
-def supervised_contrastive_loss(vectors_BD: Tensor, label_B: Tensor, temperature: float) -> Tensor:
-    """Return how unlikely it is that a text's neighbours have its label; texts that are alone with theirs do not count."""
+def supervised_contrastive_loss(vectors_BD: Tensor, target_BC: Tensor, temperature: float) -> Tensor:
+    """Return how unlikely it is that a text's neighbours have a label of its own; texts that are alone with theirs do not count."""
     unit_BD = normalize(vectors_BD, dim=1)
     scores_BB = unit_BD @ unit_BD.T / temperature
-    own_BB = torch.eye(len(label_B), dtype=torch.bool, device=scores_BB.device)
+    own_BB = torch.eye(len(target_BC), dtype=torch.bool, device=scores_BB.device)
     log_share_BB = scores_BB.masked_fill(own_BB, -torch.inf).log_softmax(dim=1)
-    same_BB = (label_B[:, None] == label_B[None, :]).to(scores_BB.device) & ~own_BB
+    same_BB = (target_BC @ target_BC.T > 0).to(scores_BB.device) & ~own_BB
     count_B = same_BB.sum(dim=1)
     kept = count_B > 0
     if not bool(kept.any()):

@@ -117,8 +117,15 @@ class CoarseQueries:
 
     def least(self, floor_N: Vectors, rows: CoarseRows, block: int) -> NDArray[np.int32]:
         """Return the product of bytes above which a row of this block may score above the floor, and below which it cannot."""
+        return self._least(floor_N, rows.whole_J[block], rows.error_J[block], rows.length_J[block])
+
+    def least_of_all(self, floor_N: Vectors, rows: CoarseRows) -> NDArray[np.int32]:
+        """Return the same for all rows of the corpus."""
+        return self._least(floor_N, rows.whole_J.max(), rows.error_J.max(), rows.length_J.max())
+
+    def _least(self, floor_N: Vectors, whole: float, error: float, length: float) -> NDArray[np.int32]:
         with np.errstate(invalid="ignore"):
-            room_N = floor_N - self.offset_N - self._shared_slack(rows, block) - self.length_N * rows.error_J[block]
+            room_N = floor_N - self.offset_N - self.error_N * whole - self._rounding(length) - self.length_N * error
             least_N = np.floor(room_N / self.step_N) - 1
         return np.asarray(np.clip(least_N, -_LARGEST, _LARGEST), dtype=np.int32)
 
@@ -127,9 +134,6 @@ class CoarseQueries:
         shared_N = self.offset_N + self.error_N * rows.whole_J.max() + self._rounding(rows.length_J.max())
         most_P = products_P * self.step_N[query_P] + shared_N[query_P] + self.length_N[query_P] * rows.error_M[row_P]
         return np.asarray(np.nextafter(most_P.astype(np.float32), np.float32(np.inf)))
-
-    def _shared_slack(self, rows: CoarseRows, block: int) -> Doubles:
-        return np.asarray(self.error_N * rows.whole_J[block] + self._rounding(rows.length_J[block]))
 
     def _rounding(self, length: float) -> Doubles:
         """Return what float32 may lose in the scores that floor and rows are compared by."""

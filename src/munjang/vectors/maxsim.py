@@ -34,6 +34,7 @@ from munjang.vectors.similarity import normalize
 
 TokenFormat: TypeAlias = Literal["float32", "int8", "2bit", "1bit"]
 """How a token's vector is stored."""
+DEFAULT_FORMAT: TokenFormat = "1bit"
 
 Bytes: TypeAlias = NDArray[np.uint8]
 
@@ -127,7 +128,7 @@ class TokenCodebook:
         unit_QD = _to_units(rows_QD, self.dimension)
         return normalize(unit_QD - self.centre_D) if self.format == "1bit" and len(unit_QD) else unit_QD
 
-    def compared_rows(self, codes_TB: Bytes) -> Vectors:
+    def decode_for_search(self, codes_TB: Bytes) -> Vectors:
         """Return the vectors with which a question is compared: those that codes stand for, with 1 bit centred and at unit length."""
         rows_TD = self.dequantize(codes_TB)
         return normalize(rows_TD - self.centre_D) if self.format == "1bit" and len(rows_TD) else rows_TD
@@ -222,7 +223,7 @@ def best_similarities(query_QD: Vectors, passages: TokenCodes, codebook: TokenCo
 def token_similarities(query_QD: Vectors, codes_TB: Bytes, codebook: TokenCodebook) -> Vectors:
     """Return the cosine of each question token with each token of one passage, shape (Q, T)."""
     unit_QD = codebook.prepare_query(query_QD)
-    similarity_QT: Vectors = unit_QD @ codebook.compared_rows(codes_TB).T
+    similarity_QT: Vectors = unit_QD @ codebook.decode_for_search(codes_TB).T
     return similarity_QT
 
 

@@ -10,8 +10,7 @@ from tests.analyze.classify.word_encoder import SUBJECTS, WordEncoder, write_tex
 
 from munjang.analyze.classify.apply import apply_classifier
 from munjang.analyze.classify.doubtful import draw_learning_curve, find_doubtful
-from munjang.analyze.classify.fitting import fit_classifier
-from munjang.analyze.classify.folds import NEVER, find_repeats, make_folds
+from munjang.analyze.classify.fitting import NEVER, find_repeats, fit_classifier, make_folds
 from munjang.errors import InputError, UsageError
 
 ENCODER = WordEncoder()
@@ -30,7 +29,7 @@ def test_the_macro_f1_of_held_out_rows_is_scikit_learns() -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     held = fit_classifier(*write_texts(12, words=1), ENCODER).held_out
     assert held.macro_f1 == pytest.approx(metrics.f1_score(held.given_N, held.best_N, average="macro"))
-    assert held.accuracy == pytest.approx(metrics.accuracy_score(held.given_N, held.best_N))
+    assert held.micro_f1 == pytest.approx(metrics.accuracy_score(held.given_N, held.best_N))
 
 
 def test_the_same_examples_in_another_order_answer_nearly_alike() -> None:
@@ -130,7 +129,9 @@ def test_a_text_may_have_several_labels_or_none() -> None:
     found = apply_classifier(made, texts, ENCODER)
     assert np.mean([set(each.labels) == set(label) for each, label in zip(found, labels, strict=True)]) > 0.75
     assert {len(each.labels) for each in found} >= {1, 2}
-    assert all(each.runner_up not in each.labels for each in found if len(each.labels) < 3)
+    assert all(each.runner_up not in each.labels for each in found)
+    assert all((each.runner_up == "") == (len(each.labels) == 3) for each in found)
+    assert all(each.runner_up != each.guess for each in found)
     assert apply_classifier(made, texts, ENCODER, precision=0.95).answered < found.answered
     assert 0.5 < made.held_out.macro_f1 <= 1
     with pytest.raises(InputError, match="expected a list of labels"):
@@ -167,5 +168,10 @@ def test_a_learning_curve_rises_and_ends_where_examples_do() -> None:
     points = list(draw_learning_curve(*write_texts(20, words=1), ENCODER, sizes=[1, 8, 500]))
     assert [point.examples for point in points] == [1, 8]
     assert points[0].macro_f1 < points[1].macro_f1
+    several = list(draw_learning_curve(*write_pairs(30, seed=0), ENCODER, sizes=[1, 16], multi=True))
+    assert 0 < several[0].macro_f1 < several[1].macro_f1 <= 1
+    copies = [f"같은 글 {n // 20}" for n in range(60)]  # whoever learnt one copy would know the others
+    drawn = list(draw_learning_curve(copies, [n % 2 for n in range(60)], ENCODER, sizes=[2]))
+    assert drawn[0].accuracy < 0.9
     with pytest.raises(UsageError, match="at least 1"):
         list(draw_learning_curve(["비", "눈"], ["a", "b"], ENCODER, sizes=[0]))

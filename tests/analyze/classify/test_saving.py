@@ -80,9 +80,10 @@ def test_every_damaged_byte_of_the_json_is_noticed(made: object, tmp_path: Path)
 KILLED = """
 import os, signal, sys
 import munjang.analyze.classify.saving as saving
+import munjang.analyze.saved_folder as files
 from munjang.analyze.classify.fitting import fit_classifier
 from tests.analyze.classify.word_encoder import WordEncoder, write_texts
-real, left = saving.atomic_write, int(sys.argv[2])
+real, left = files.atomic_write, int(sys.argv[2])
 def dying(path, content):
     global left
     if not left:
@@ -90,7 +91,7 @@ def dying(path, content):
         os.kill(os.getpid(), signal.SIGKILL)
     left -= 1
     real(path, content)
-saving.atomic_write = dying
+files.atomic_write = dying
 saving.save_classifier(fit_classifier(*write_texts(4, seed=9), WordEncoder(), strength=30.0), sys.argv[1])
 """
 

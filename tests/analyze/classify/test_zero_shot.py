@@ -9,10 +9,9 @@ import pytest
 from tests.analyze.classify.word_encoder import SUBJECTS, WordEncoder, write_texts
 
 from munjang.analyze.classify.apply import apply_classifier
-from munjang.analyze.classify.entailment import classify_by_entailment, write_hypothesis
 from munjang.analyze.classify.labels import Label
 from munjang.analyze.classify.saving import load_classifier, save_classifier
-from munjang.analyze.classify.zero_shot import classify_texts, make_classifier
+from munjang.analyze.classify.zero_shot import classify_by_entailment, classify_texts, make_classifier, write_hypothesis
 from munjang.errors import UsageError
 
 ENCODER = WordEncoder()

@@ -32,7 +32,7 @@ PLAIN = choose_tagger("plain")
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda model: merge_topics(model, [[0, 1], [1, 2]]), "merge: a topic stands in more than one group, expected each topic once"),
+        (lambda model: merge_topics(model, [[0, 1], [1, 2]]), "merge: a topic occurs in more than one group, expected each topic once"),
         (lambda model: reduce_topics(model, 0), "topics=0, expected 1 or more"),
         (lambda model: split_topic(model, 0, 1), "parts is 1, expected at least 2"),
         (lambda model: split_topic(model, 0, 500), "split: topic 0 has too few different documents for 500 parts"),
@@ -145,9 +145,9 @@ def rewritten(folder: Path, **changed: Any) -> None:
     """Change facts of a saved model as a stranger would, with the right checksum."""
     facts = json.loads((folder / MAIN).read_bytes()) | changed
     facts.pop("checksum")
-    from munjang.analyze.topics.saving import _to_json
+    from munjang.analyze.saved_folder import to_json
 
-    (folder / MAIN).write_bytes(_to_json({**facts, "checksum": hashlib.sha256(_to_json(facts)).hexdigest()}))
+    (folder / MAIN).write_bytes(to_json({**facts, "checksum": hashlib.sha256(to_json(facts)).hexdigest()}))
 
 
 def test_a_file_in_the_place_of_the_folder_is_kept(model: TopicModel, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_file_in_the_place_of_the_folder_is_kept(model: TopicModel, tmp_path: 
 
 def test_a_model_that_names_files_elsewhere_leads_nowhere(saved: Path) -> None:
     rewritten(saved, files=["../precious", "../../etc/passwd"])
-    with pytest.raises(DamagedFile, match="topics.json: names a file outside of the folder"):
+    with pytest.raises(DamagedFile, match="topics.json: names a file that is none of its own"):
         load_topics(saved)
 
 

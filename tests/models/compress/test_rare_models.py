@@ -16,9 +16,8 @@ from tests.static_model import write_static
 
 from munjang.errors import FolderError, MunjangError, UsageError
 from munjang.models.compress import vocabulary
-from munjang.models.compress.cut_tokenizer import cut_tokenizer, list_pieces
 from munjang.models.compress.parts import keep_layers, keep_layers_of, read_parts, write_parts
-from munjang.models.compress.vocabulary import PruneOptions, prune_parts, prune_vocabulary
+from munjang.models.compress.vocabulary import PruneOptions, cut_tokenizer, list_pieces, prune_parts, prune_vocabulary
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.text.tokenizer import Tokenizer
 

@@ -209,6 +209,22 @@ def test_each_file_learns_the_vectors_of_its_own_teacher(
     assert "teacher" not in recipe.to_json()["stages"][0]["data"][0]  # so that trainings begun before can be resumed
 
 
+@pytest.mark.parametrize("columns", [["en", "ko"], ["ko"]])
+def test_scores_are_learnt_from_a_teacher_of_another_space(
+    tiny_bert_folder: Path, tiny_folder: Callable[..., Path], parallel_file: Path, columns: list[str]
+) -> None:
+    # of its own scores the student has nothing to learn, of a teacher with other vectors it has, in every column
+    kind = "parallel" if len(columns) == 2 else "plain"
+    data = [{"path": "parallel.tsv", "kind": kind, "texts": columns, "objective": "score_distillation"}]
+
+    def losses(teacher: Path, name: str) -> list[float]:
+        values = _values(tiny_bert_folder, name, data=data, learning_rate=1e-7, teacher=str(teacher))
+        return [entry.loss for entry in train(make_recipe(values, folder=parallel_file.parent)).log.steps]
+
+    assert max(losses(tiny_bert_folder, "own")) < 1e-5
+    assert min(losses(tiny_folder("bert", pooling=("cls",)), "other")) > 1e-4
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -20,7 +20,7 @@ with warnings.catch_warnings():
     from sentence_transformers.sentence_transformer import losses
     from sentence_transformers.sentence_transformer.losses.contrastive import SiameseDistanceMetric
     from sentence_transformers.sentence_transformer.losses.triplet import TripletDistanceMetric
-    from sentence_transformers.util import dot_score, pairwise_cos_sim
+    from sentence_transformers.util import cos_sim, dot_score, pairwise_cos_sim
 
 ROWS, DIMENSION = 7, 12
 SCORES = torch.tensor([0.1, 0.9, 0.5, 0.5, 0.0, 1.0, 0.3])
@@ -175,3 +175,16 @@ def test_distillation_by_squared_distance_is_mse_times_the_dimension(columns: in
     torch.testing.assert_close(ours, DIMENSION * theirs)
     for one, other in zip(mine, torch.autograd.grad(theirs, given), strict=True):
         torch.testing.assert_close(one, DIMENSION * other)
+
+
+def test_score_distillation_is_the_divergence_of_every_candidate_of_the_batch() -> None:
+    given, taught = [column.requires_grad_() for column in vectors(3)], torch.stack(vectors(3), dim=1).detach().flip(0)
+    ours = make_objective("score_distillation", {"scale": 7, "teacher_scale": 3}, dimension=DIMENSION)(given, taught)
+    mine = torch.autograd.grad(ours, given)
+    candidates = [row.expand(ROWS, DIMENSION) for column in given[1:] for row in column]
+    wanted = 3 * cos_sim(taught[:, 0], torch.cat([taught[:, 1], taught[:, 2]]))
+    loss = losses.DistillKLDivLoss(GivenVectors(), lambda u, v: 7 * pairwise_cos_sim(u, v), temperature=1.0)
+    theirs = loss([{"vectors": vectors} for vectors in (given[0], *candidates)], wanted)
+    torch.testing.assert_close(ours, theirs)
+    for one, other in zip(mine, torch.autograd.grad(theirs, given), strict=True):
+        torch.testing.assert_close(one, other)

@@ -29,6 +29,7 @@ MATCHES = torch.tensor([1, 1, 0, 0])
         ("online_contrastive", {}, [FOUR, HALF_MATCH], MATCHES),
         ("distillation", {}, [FOUR, FOUR], FOUR),
         ("distillation", {"compare": "cosine"}, [FOUR, 5 * FOUR], FOUR),
+        ("score_distillation", {}, [FOUR, HALF_MATCH], torch.stack([3 * OTHERS, HALF_MATCH[[1, 2, 3, 0]]], dim=1).roll(1, 0)),
         ("margin_mse", {}, [FOUR, FOUR, OTHERS], torch.ones(4)),
         ("matryoshka", {"around": "in_batch", "dims": [8, 4]}, [FOUR, FOUR], None),
         ("matryoshka", {"around": "distillation", "dims": [8, 4]}, [FOUR, FOUR], FOUR),

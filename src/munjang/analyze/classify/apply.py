@@ -37,6 +37,7 @@ class TextLabel:
     guess: str
     """The most likely label."""
     runner_up: str
+    """The next one that is no answer; empty where there is none."""
     runner_up_probability: float
 
     @property
@@ -84,15 +85,16 @@ class TextLabels(Sequence[TextLabel]):
 
     def _at(self, row: int) -> TextLabel:
         chance_C = self.probability_NC[row]
-        order = np.argsort(-chance_C, kind="stable")
-        best = int(order[0])
-        other = int(order[1]) if len(order) > 1 else best
-        if self.multi:
-            answer = tuple(self.names[place] for place in order if chance_C[place] >= self.threshold)
-            other = next((int(place) for place in order if chance_C[place] < self.threshold), other)
-        else:
-            answer = (self.names[best],) if chance_C[best] >= self.threshold else ()
-        return TextLabel(answer, float(chance_C[best]), self.names[best], self.names[other], float(chance_C[other]))
+        order = np.argsort(-chance_C, kind="stable").tolist()
+        answers = [place for place in (order if self.multi else order[:1]) if chance_C[place] >= self.threshold]
+        best, other = order[0], next((place for place in order[1:] if place not in answers), None)
+        return TextLabel(
+            tuple(self.names[place] for place in answers),
+            float(chance_C[best]),
+            self.names[best],
+            "" if other is None else self.names[other],
+            0.0 if other is None else float(chance_C[other]),
+        )
 
 
 def apply_classifier(

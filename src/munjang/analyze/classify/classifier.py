@@ -55,10 +55,10 @@ class HeldOut:
         return np.asarray(self.given_N == self.best_N, dtype=bool)
 
     @property
-    def accuracy(self) -> float:
-        """The share of predicted labels that were right; NaN without rows."""
-        answered = self.best_N != NO_LABEL
-        return float(self.correct_N[answered].mean()) if answered.any() else float("nan")
+    def micro_f1(self) -> float:
+        """F1 over all rows, which is the accuracy where a row has one label; NaN without rows."""
+        labels = int((self.given_N != NO_LABEL).sum() + (self.best_N != NO_LABEL).sum())
+        return 2 * float(self.correct_N.sum()) / labels if labels else float("nan")
 
     @property
     def macro_f1(self) -> float:
@@ -113,11 +113,11 @@ class TextClassifier:
             "encoder": self.encoder_name,
             "held_out": {
                 "rows": len(np.unique(self.held_out.row_N)),
-                "accuracy": _rounded(self.held_out.accuracy),
-                "macro_f1": _rounded(self.held_out.macro_f1),
+                "micro_f1" if self.multi else "accuracy": _round(self.held_out.micro_f1),
+                "macro_f1": _round(self.held_out.macro_f1),
             },
         }
 
 
-def _rounded(value: float) -> float | None:
+def _round(value: float) -> float | None:
     return round(value, 4) if value == value else None

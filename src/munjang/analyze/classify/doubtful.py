@@ -7,22 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from munjang.analyze.classify.classifier import NO_LABEL, TextClassifier
-from munjang.analyze.classify.fitting import find_vectors, fit_classifier
-from munjang.analyze.classify.labels import label_rows
-from munjang.analyze.classify.probability import to_probabilities
+from munjang.analyze.classify.fitting import find_repeats, find_vectors, fit_classifier, make_folds
+from munjang.analyze.classify.labels import Multi, label_rows
 from munjang.errors import InputError, UsageError
-from munjang.types import Encoder, Ints
+from munjang.types import Encoder, Vectors
 from munjang.wording import brief_repr
 
 CURVE_ROUNDS = 5
 """How often the examples of a learning curve are drawn."""
-HELD_OUT_SHARE = 0.3
-"""The share of rows on which a learning curve is measured."""
+CURVE_FOLDS = 3
+"""One of them is measured on; equal and nearly equal texts are in the same one."""
 
 
 @brief_repr
@@ -74,45 +74,54 @@ def draw_learning_curve(
     encoder: Encoder | None = None,
     *,
     sizes: Sequence[int],
+    multi: Multi = False,
     seed: int = 0,
     vectors: ArrayLike | None = None,
 ) -> Iterator[CurvePoint]:
     """Yield the quality on held-out rows with so many examples of each label, for each size; sizes that no label has are left out."""
     if not sizes or any(size < 1 for size in sizes):
         raise UsageError(f"the curve is asked for at {list(sizes)}, expected numbers of examples, at least 1 each")
-    labelled = label_rows(labels, len(texts), multi=False)
+    target_NC = label_rows(labels, len(texts), multi=multi).target_NC
     rows_ND = find_vectors(texts, encoder, vectors)
-    random = np.random.default_rng(seed)
-    class_N = labelled.first_N
-    test, pool = _split(class_N, random)
+    fold_N = make_folds(target_NC, find_repeats(texts, rows_ND, target_NC).group_N, seed=seed, folds=CURVE_FOLDS)
+    test, pool = np.flatnonzero(fold_N == 0), np.flatnonzero(fold_N != 0)
     if not len(test):
         raise InputError("no label has two examples, so nothing can be held out to measure a curve on")
+    random = np.random.default_rng(seed)
     for size in sorted(set(sizes)):
-        if size > max(np.bincount(class_N[pool])):
+        if size > target_NC[pool].sum(axis=0).max():
             continue
         scores = []
         for _ in range(CURVE_ROUNDS):
             order = random.permutation(pool)
-            drawn = np.concatenate([order[class_N[order] == label][:size] for label in range(len(labelled.names))])
-            fitted = fit_classifier([texts[row] for row in drawn], class_N[drawn], vectors=rows_ND[drawn], seed=seed)
-            columns = np.array([int(name) for name in fitted.labels])
-            best = columns[to_probabilities(fitted.head.scores(rows_ND[test]), 1.0, multi=False).argmax(axis=1)]
-            scores.append((_macro_f1(best, class_N[test]), float((best == class_N[test]).mean())))
+            drawn = np.unique(np.concatenate([order[has_N][:size] for has_N in target_NC[order].T]))
+            given = give_numbers(target_NC[drawn], multi=multi)
+            fitted = fit_classifier([texts[row] for row in drawn], given, multi=multi, vectors=rows_ND[drawn], seed=seed)
+            scores.append(_rate(predict_rows(fitted, rows_ND[test], target_NC.shape[1]), target_NC[test]))
         f1, accuracy = (np.array(each) for each in zip(*scores, strict=True))
         yield CurvePoint(int(size), float(f1.mean()), float(f1.std()), float(accuracy.mean()))
 
 
-def _split(class_N: Ints, random: np.random.Generator) -> tuple[Ints, Ints]:
-    """Return rows to measure on and rows to draw from; every label keeps at least one of its own to learn from."""
-    test: list[int] = []
-    for label in np.unique(class_N):
-        rows = random.permutation(np.flatnonzero(class_N == label))
-        test += rows[: min(len(rows) - 1, max(1, round(HELD_OUT_SHARE * len(rows))))].tolist()
-    return np.array(sorted(test), dtype=np.int64), np.setdiff1d(np.arange(len(class_N)), test)
+def give_numbers(target_NC: NDArray[np.bool_], *, multi: bool) -> list[Any]:
+    """Return the labels of rows as `fit_classifier` takes them, each called by its number."""
+    sets = [np.flatnonzero(row_C).tolist() for row_C in target_NC]
+    return sets if multi else [label for (label,) in sets]
 
 
-def _macro_f1(best: Ints, gold: Ints) -> float:
-    used = np.union1d(best, gold)
-    return float(
-        np.mean([2 * ((best == label) & (gold == label)).sum() / ((best == label).sum() + (gold == label).sum()) for label in used])
-    )
+def predict_rows(fitted: TextClassifier, rows_ND: Vectors, labels: int) -> NDArray[np.bool_]:
+    """Return which labels rows get from a classifier whose labels are called by their numbers."""
+    scores_NC = fitted.head.scores(rows_ND)
+    best_NC = np.zeros((len(rows_ND), labels), dtype=bool)
+    columns_C = np.array([int(name) for name in fitted.labels])
+    if fitted.multi:
+        best_NC[:, columns_C] = scores_NC >= 0  # a probability of a half, whatever the temperature
+    else:
+        best_NC[np.arange(len(rows_ND)), columns_C[scores_NC.argmax(axis=1)]] = True
+    return best_NC
+
+
+def _rate(best_NC: NDArray[np.bool_], gold_NC: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return the mean F1 of labels that occur on either side, and the share of rows that are all right."""
+    both_C = best_NC.sum(axis=0) + gold_NC.sum(axis=0)
+    f1_C = 2 * (best_NC & gold_NC).sum(axis=0) / np.maximum(both_C, 1)
+    return float(f1_C[both_C > 0].mean()), float((best_NC == gold_NC).all(axis=1).mean())

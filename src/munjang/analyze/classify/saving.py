@@ -4,16 +4,13 @@
     arrays-<hash>.safetensors      weights, bias, and what cross-validation said of each example
     body-<hash>/                   a model folder, where the classifier was made with a model tuned for it
 
-The arrays carry their checksum in their name and are written first; classifier.json names them and takes its place in one step. So a folder
-holds the old classifier or the new one, never a mixture. A loaded classifier answers exactly as the saved one.
+The arrays carry their checksum in their name; classifier.json names them and takes its place in one step. So a folder holds the old
+classifier or the new one, never a mixture (`saved_folder.py`). A loaded classifier answers exactly as the saved one.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -22,69 +19,52 @@ from numpy.typing import NDArray
 
 from munjang.analyze.classify.classifier import HeldOut, TextClassifier
 from munjang.analyze.classify.logistic import LinearHead
-from munjang.atomic import PARTIAL, atomic_write, make_folder, translate_disk_errors
-from munjang.errors import DamagedFile, FolderError, UsageError
+from munjang.analyze.saved_folder import FolderPart, SavedFolder
+from munjang.atomic import PARTIAL
 
-FORMAT = "munjang classifier 1"
 MAIN = "classifier.json"
-_LONGEST = 2**31  # bytes of one file that are read
-_ARRAYS = re.compile(r"arrays-([0-9a-f]{64})\.safetensors")
-_BODY = re.compile(r"body-[0-9a-f]{16}")
-_PARTS = re.compile(rf"{_ARRAYS.pattern}|{_BODY.pattern}|\.body-.*{re.escape(PARTIAL)}|\.(arrays-|{re.escape(MAIN)}).*{re.escape(PARTIAL)}")
+_BODY = r"body-[0-9a-f]{16}"
 _HELD_OUT = ("row_N", "given_N", "best_N", "confidence_N", "given_probability_N")
+
+FOLDER = SavedFolder(
+    "munjang classifier 1",
+    MAIN,
+    ("arrays",),
+    "the classifier",
+    "munjang classify fit FILE -o FOLDER",
+    others=rf"{_BODY}|\.body-.*{re.escape(PARTIAL)}",
+)
 
 
 def save_classifier(classifier: TextClassifier, folder: Path | str) -> None:
     """Write a classifier into a folder, which is made if need be; a classifier that was there is replaced as a whole."""
     folder = Path(folder)
-    check_classifier_folder(folder)
+    FOLDER.check(folder)
     from safetensors.numpy import save
 
-    with translate_disk_errors(folder):
-        make_folder(folder)
-        arrays = save(_collect_arrays(classifier))
-        name = f"arrays-{hashlib.sha256(arrays).hexdigest()}.safetensors"
-        atomic_write(folder / name, arrays)
-        body = _find_body(classifier, folder)
-        facts = {"format": FORMAT, **_collect_facts(classifier), "file": name} | ({"encoder_name": body} if body else {})
-        atomic_write(folder / MAIN, _dump({**facts, "checksum": hashlib.sha256(_dump(facts)).hexdigest()}))
-    for old in list(folder.iterdir()):
-        if _PARTS.fullmatch(old.name) and old.name not in (name, body):
-            shutil.rmtree(old, ignore_errors=True) if old.is_dir() else old.unlink(missing_ok=True)
-
-
-def check_classifier_folder(folder: Path) -> None:
-    """Refuse to save a classifier where something else is."""
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder}: is a file, expected a folder to save the classifier in")
-    if folder.is_dir() and not (folder / MAIN).is_file() and not all(_is_part(path) for path in folder.iterdir()):
-        raise UsageError(f"{folder}: holds other files, expected an empty folder or one with a saved classifier")
+    arrays, body = FolderPart("arrays", ".safetensors", save(_collect_arrays(classifier))), _find_body(classifier, folder)
+    facts = {**_collect_facts(classifier), "file": arrays.name} | ({"encoder_name": body} if body else {})
+    FOLDER.write(folder, facts, [arrays], keep=[body])
 
 
 def load_classifier(folder: Path | str) -> TextClassifier:
     """Read a classifier from a folder; a damaged one is rejected."""
+    from safetensors.numpy import load
+
     folder = Path(folder)
-    main = folder / MAIN
-    if not main.is_file():
-        raise FolderError(f"{folder}: holds no {MAIN}, expected a folder that `munjang classify fit FILE -o FOLDER` wrote")
-    facts = _parse(main)
-    if facts.get("format") != FORMAT:
-        raise FolderError(f"{main}: the format is not {FORMAT!r}\n  fit the classifier again with this version")
-    checksum = facts.pop("checksum", None)
-    if hashlib.sha256(_dump(facts)).hexdigest() != checksum:
-        raise DamagedFile(f"{main}: the checksum is wrong, the file was changed or damaged\n  fit the classifier again")
+    facts = FOLDER.read(folder)
     try:
-        if _BODY.fullmatch(str(facts["encoder_name"])):
+        if re.fullmatch(_BODY, str(facts["encoder_name"])):
             facts["encoder_name"] = str(folder / facts["encoder_name"])
-        return _build(facts, _read_arrays(folder, facts["file"]))
+        return _build(facts, dict(load(FOLDER.read_part(folder, facts["file"]))))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise DamagedFile(f"{folder}: cannot be understood ({type(error).__name__})\n  fit the classifier again") from None
+        raise FOLDER.refuse(folder, error) from None
 
 
 def _find_body(classifier: TextClassifier, folder: Path) -> str:
     """Return the name of the model inside the folder that the classifier was made with, if it is one."""
     body = Path(classifier.encoder_name)
-    return body.name if _BODY.fullmatch(body.name) and body.absolute().parent == folder.absolute() else ""
+    return body.name if re.fullmatch(_BODY, body.name) and body.absolute().parent == folder.absolute() else ""
 
 
 def _collect_facts(classifier: TextClassifier) -> dict[str, Any]:
@@ -125,42 +105,3 @@ def _build(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> TextClassi
         str(facts["encoder"]),
         str(facts["encoder_name"]),
     )
-
-
-def _read_arrays(folder: Path, name: str) -> dict[str, NDArray[Any]]:
-    from safetensors.numpy import load
-
-    match = _ARRAYS.fullmatch(name)
-    if match is None:
-        raise DamagedFile(f"{folder / MAIN}: names a file that is none of a classifier's")
-    if not (folder / name).is_file():
-        raise DamagedFile(f"{folder / name}: is missing\n  fit the classifier again")
-    content = _read_bytes(folder / name)
-    if hashlib.sha256(content).hexdigest() != match[1]:
-        raise DamagedFile(f"{folder / name}: the checksum is wrong, the file was changed or damaged\n  fit the classifier again")
-    return dict(load(content))
-
-
-def _read_bytes(path: Path) -> bytes:
-    size = path.stat().st_size
-    if size > _LONGEST:
-        raise DamagedFile(f"{path}: is {size:,} bytes, the limit is {_LONGEST:,}")
-    return path.read_bytes()
-
-
-def _parse(path: Path) -> dict[str, Any]:
-    try:
-        facts = json.loads(_read_bytes(path))
-    except ValueError:
-        raise DamagedFile(f"{path}: is no JSON, the file was changed or damaged\n  fit the classifier again") from None
-    if not isinstance(facts, dict):
-        raise DamagedFile(f"{path}: holds no object, the file was changed or damaged\n  fit the classifier again")
-    return facts
-
-
-def _is_part(path: Path) -> bool:
-    return _PARTS.fullmatch(path.name) is not None
-
-
-def _dump(value: Any) -> bytes:
-    return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()

@@ -1,10 +1,13 @@
-"""Labels without examples → a TextClassifier, calibrated against the collection that is to be labelled.
+"""Labels without examples: a TextClassifier calibrated against the collection that is to be labelled, or the judgement of a cross-encoder.
 
 A label's vector is the mean of the vectors of its name, its description and its words. Some labels are close to every text ("society"), so
 a plain cosine would give them too much; every label's cosines are therefore centred and scaled over the collection. For a small
 collection, what the labels say of each other stands in for the texts that are missing. Then the labels move towards the texts that they
 fit, a few times (`rounds`), as in k-means with named centres. Rounds and weights were chosen on paraKQC and StyleKQC. The result is a
 linear function, as a trained one is.
+
+A cross-encoder for natural-language inference judges whether a text entails "This text is about …" (`classify_by_entailment`). It reads
+every text with every label, which is slow, and the bundled re-ranker was not trained for it. Scores are centred for each label too.
 
 Shapes: N texts, D dimensions, C labels.
 """
@@ -15,27 +18,32 @@ from collections.abc import Sequence
 from typing import Annotated, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from munjang.analyze.classify.apply import TextLabels, score_rows
 from munjang.analyze.classify.classifier import HeldOut, TextClassifier
 from munjang.analyze.classify.fitting import HALF, find_vectors
 from munjang.analyze.classify.labels import Label, Multi, make_labels
 from munjang.analyze.classify.logistic import LinearHead
+from munjang.analyze.classify.probability import to_probabilities
+from munjang.errors import UsageError, quote
 from munjang.options import Option, check_options
 from munjang.text.validate_texts import validate_texts
-from munjang.types import Encoder, Vectors, check_encoder
+from munjang.types import Encoder, Scorer, Vectors, check_encoder, check_scorer
 from munjang.vectors.similarity import normalize
 
 ROUNDS = 5
 Rounds: TypeAlias = Annotated[int, Option("How often the labels move towards the texts that they fit.", min=0, max=20)]
 
 PRIOR_TEXTS = 20
-"""How many texts the labels themselves count as, where a label's usual cosine is sought."""
+"""How many texts the labels themselves, or "no text prefers any label", count as, where a label's usual score is sought."""
 NAME_TEXTS = 10
 """How many texts a label's own vector counts as, where it moves towards the texts that it fits."""
-TEMPERATURE = 0.5
-"""Of scores in standard deviations; nothing was held out that could say a better one."""
+TEMPERATURES = (1.0, 0.4)
+"""Of scores in standard deviations, for one text and for very many: a small collection says little of what is usual. Chosen on paraKQC
+and StyleKQC, since nothing is held out that could say better ones."""
+SETTLED_TEXTS = 100
+"""With how many texts the temperature is half way."""
 SAMPLE = 20_000
 """Texts of a collection that are looked at."""
 
@@ -82,7 +90,7 @@ def make_classifier(
     return TextClassifier(
         tuple(label.name for label in named),
         head,
-        TEMPERATURE,
+        choose_temperature(len(rows_ND)),
         multi,
         "labels",
         0.0,
@@ -91,6 +99,16 @@ def make_classifier(
         encoder.fingerprint,
         str(getattr(encoder, "name", "")),
     )
+
+
+def choose_temperature(texts: int) -> float:
+    """Return the temperature for a collection of so many texts.
+
+    >>> [round(choose_temperature(texts), 2) for texts in (0, 100, 10_000)]
+    [1.0, 0.7, 0.41]
+    """
+    alone, many = TEMPERATURES
+    return many + (alone - many) * SETTLED_TEXTS / (SETTLED_TEXTS + texts)
 
 
 def encode_labels(labels: Sequence[Label], encoder: Encoder) -> Vectors:
@@ -123,3 +141,69 @@ def _move_labels(label_CD: Vectors, head: LinearHead, rows_ND: Vectors) -> Vecto
     moved_CD = label_CD.astype(np.float64) * NAME_TEXTS
     np.add.at(moved_CD, best_N, rows_ND)
     return normalize(moved_CD)
+
+
+KOREAN, ENGLISH = "이 글은 {}에 관한 글이다.", "This text is about {}."
+PLACE = "{}"
+"""Where the label stands in a template."""
+ENTAILMENT = "entailment"
+
+
+def classify_by_entailment(
+    texts: Sequence[str],
+    labels: object,
+    scorer: Scorer,
+    *,
+    template: Annotated[
+        str | None, Option('The sentence to judge, with {} for the label. Default: "This text is about {}.", or Korean.')
+    ] = None,
+    multi: Multi = False,
+) -> TextLabels:
+    """Return the labels of texts by how strongly each text entails a sentence with the label."""
+    check_options(classify_by_entailment, locals())
+    check_scorer(scorer)
+    texts, named = validate_texts(texts), make_labels(labels)
+    sentences = [write_hypothesis(label.name, template) for label in named]
+    column = find_entailment(getattr(scorer, "labels", ()))
+    pairs = [(text, sentence) for text in texts for sentence in sentences]
+    odds_NC = _log_odds(np.asarray(scorer.predict(pairs), dtype=np.float64), column).reshape(len(texts), len(named))
+    weight = len(texts) / (len(texts) + PRIOR_TEXTS)
+    scores_NC = odds_NC if multi or not len(texts) else odds_NC - weight * (odds_NC.mean(axis=0) - odds_NC.mean())
+    chance_NC: Vectors = to_probabilities(scores_NC, 1.0, multi=multi) if len(texts) else np.zeros((0, len(named)), dtype=np.float32)
+    return TextLabels(tuple(label.name for label in named), chance_NC, HALF if multi else 0.0, multi)
+
+
+def write_hypothesis(label: str, template: str | None) -> str:
+    """Return the sentence for a label; without a template, in Korean for a label in Hangul.
+
+    >>> write_hypothesis("sports", None), write_hypothesis("경제", None)
+    ('This text is about sports.', '이 글은 경제에 관한 글이다.')
+    """
+    chosen = template or (KOREAN if any("가" <= letter <= "힣" for letter in label) else ENGLISH)
+    if PLACE not in chosen:
+        raise UsageError(f"the template {quote(chosen)} has no {PLACE}, expected it where the label goes")
+    return chosen.replace(PLACE, label)
+
+
+def find_entailment(labels: Sequence[str]) -> int | None:
+    """Return which of a scorer's labels is entailment; None for a scorer with one score."""
+    if len(labels) <= 1:
+        return None
+    found = next((place for place, label in enumerate(labels) if str(label).lower() == ENTAILMENT), None)
+    if found is None:
+        names = ", ".join(quote(str(label)) for label in labels)
+        raise UsageError(f"the cross-encoder's labels are {names}, expected one called {ENTAILMENT!r}\n  use one trained on inference")
+    return found
+
+
+def _log_odds(scores: NDArray[np.float64], column: int | None) -> NDArray[np.float64]:
+    """Return the log-odds of entailment, whether the scorer gives logits, probabilities or one score."""
+    if column is None or scores.ndim == 1:
+        flat = scores.reshape(-1)
+        inside = bool(len(flat)) and flat.min() >= 0 and flat.max() <= 1
+        return np.asarray(np.log(np.clip(flat, 1e-6, 1 - 1e-6) / np.clip(1 - flat, 1e-6, 1)) if inside else flat)
+    others = np.delete(scores, column, axis=1)
+    if np.allclose(scores.sum(axis=1), 1, atol=1e-3) and (scores >= 0).all():
+        return np.asarray(np.log(np.clip(scores[:, column], 1e-6, 1)) - np.log(np.clip(others.sum(axis=1), 1e-6, 1)))
+    highest = others.max(axis=1)
+    return np.asarray(scores[:, column] - (highest + np.log(np.exp(others - highest[:, None]).sum(axis=1))))

@@ -89,7 +89,7 @@ def merge_topics(model: TopicModel, groups: Sequence[Sequence[int]]) -> TopicMod
     """Make each group of topics one topic."""
     listed = [id for group in groups for id in group]
     if len(set(listed)) < len(listed):
-        raise UsageError("merge: a topic stands in more than one group, expected each topic once")
+        raise UsageError("merge: a topic occurs in more than one group, expected each topic once")
     topic_P, names = model.topic_P.copy(), dict(model.names)
     for group in groups:
         if len(group) < 2:

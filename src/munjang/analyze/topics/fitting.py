@@ -87,7 +87,7 @@ def fit_topics(
         Sequence[Sequence[str]], Option("Words of a topic that you want, separated by commas; may be repeated.", flags=("--seed-words",))
     ] = (),
     labels: Annotated[Sequence[str], Option("A topic that you want, in your own words; may be repeated.", flags=("--label",))] = (),
-    label_similarity: Annotated[float, Option("The least cosine of a document with such a label, after centring.", min=-1, max=1)] = 0.35,
+    label_similarity: Annotated[float, Option("Minimum cosine of a document with such a label, after centring.", min=-1, max=1)] = 0.35,
     seed: Seed = 0,
     vectors: ArrayLike | None = None,
     by: Tagger | None = None,

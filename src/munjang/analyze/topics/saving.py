@@ -4,15 +4,13 @@
     documents-<hash>.json          the beginning of each document
     arrays-<hash>.safetensors      prototypes, floors, documents, words
 
-The two large files carry their checksum in their names and are written first; topics.json names them and takes its place in one step. So a
-folder holds the old model or the new one, never a mixture. A loaded model answers exactly as the saved one.
+The two large files carry their checksum in their names; topics.json names them and takes its place in one step. So a folder holds the old
+model or the new one, never a mixture (`saved_folder.py`). A loaded model answers exactly as the saved one.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,53 +19,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from munjang.analyze.contextual import ContextualTopics
+from munjang.analyze.saved_folder import FolderPart, SavedFolder, to_json
 from munjang.analyze.topics.groups import Projection
 from munjang.analyze.topics.model import Assigner, Documents, Prototypes, Topic, TopicModel, TopicSettings
 from munjang.analyze.topics.topic_words import Bag
-from munjang.atomic import PARTIAL, atomic_write, make_folder, translate_disk_errors
-from munjang.errors import DamagedFile, FolderError, UsageError
 
-FORMAT = "munjang topics 1"
 MAIN = "topics.json"
-_LONGEST = 2**31  # bytes of one file that are read
-_PARTS = re.compile(rf"(arrays|documents)-[0-9a-f]{{64}}\.(json|safetensors)|\.(arrays|documents)-.*{re.escape(PARTIAL)}")
+FOLDER = SavedFolder("munjang topics 1", MAIN, ("arrays", "documents"), "the topics", "munjang topics FILE -o FOLDER")
 
 
 def save_topics(model: TopicModel, folder: Path | str) -> None:
     """Write a model into a folder, which is made if need be; a model that was there is replaced as a whole."""
     folder = Path(folder)
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder}: is a file, expected a folder to save the topics in")
-    if folder.is_dir() and not (folder / MAIN).is_file() and not all(_is_part_of_a_save(path.name) for path in folder.iterdir()):
-        raise UsageError(f"{folder}: holds other files, expected an empty folder or one with saved topics")
+    FOLDER.check(folder)
     from safetensors.numpy import save
 
-    with translate_disk_errors(folder):
-        make_folder(folder)
-        arrays = _write_part(folder, "arrays", ".safetensors", save(_collect_arrays(model)))
-        texts = _write_part(folder, "documents", ".json", _to_json({"excerpts": list(model.documents.excerpts)}))
-        facts = {"format": FORMAT, **_collect_facts(model), "files": [arrays, texts]}
-        atomic_write(folder / MAIN, _to_json({**facts, "checksum": hashlib.sha256(_to_json(facts)).hexdigest()}))
-    for old in list(folder.iterdir()):
-        if _is_part_of_a_save(old.name) and old.name not in (arrays, texts):
-            old.unlink()
+    arrays = FolderPart("arrays", ".safetensors", save(_collect_arrays(model)))
+    texts = FolderPart("documents", ".json", to_json({"excerpts": list(model.documents.excerpts)}))
+    FOLDER.write(folder, {**_collect_facts(model), "files": [arrays.name, texts.name]}, [arrays, texts])
 
 
 def load_topics(folder: Path | str) -> TopicModel:
     """Read a model from a folder; a damaged one is rejected."""
     folder = Path(folder)
-    if not (folder / MAIN).is_file():
-        raise FolderError(f"{folder}: holds no {MAIN}, expected a folder that `munjang topics FILE -o FOLDER` wrote")
-    facts = _parse(_read_bytes(folder / MAIN), folder / MAIN)
-    if facts.get("format") != FORMAT:
-        raise FolderError(f"{folder / MAIN}: the format is not {FORMAT!r}\n  fit the topics again with this version")
-    checksum = facts.pop("checksum", None)
-    if hashlib.sha256(_to_json(facts)).hexdigest() != checksum:
-        raise DamagedFile(f"{folder / MAIN}: the checksum is wrong, the file was changed or damaged\n  fit the topics again")
+    facts = FOLDER.read(folder)
     try:
-        return _build_model(facts, *(_read_part(folder, name) for name in facts["files"]))
+        return _build_model(facts, *(FOLDER.read_part(folder, name) for name in facts["files"]))
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise DamagedFile(f"{folder}: cannot be understood ({type(error).__name__})\n  fit the topics again") from None
+        raise FOLDER.refuse(folder, error) from None
 
 
 def _collect_facts(model: TopicModel) -> dict[str, Any]:
@@ -144,46 +123,3 @@ def _build_assigner(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> A
 def _build_contextual(assigner: Assigner) -> ContextualTopics:
     assert isinstance(assigner, ContextualTopics)
     return assigner
-
-
-def _is_part_of_a_save(name: str) -> bool:
-    """Return whether saving, this one or one that was killed, gives such a name to a file beside topics.json."""
-    return _PARTS.fullmatch(name) is not None or (name.startswith(f".{MAIN}.") and name.endswith(PARTIAL))
-
-
-def _write_part(folder: Path, kind: str, suffix: str, content: bytes) -> str:
-    name = f"{kind}-{hashlib.sha256(content).hexdigest()}{suffix}"
-    atomic_write(folder / name, content)
-    return name
-
-
-def _read_part(folder: Path, name: str) -> bytes:
-    if Path(name).name != name:
-        raise DamagedFile(f"{folder / MAIN}: names a file outside of the folder")
-    if not (folder / name).is_file():
-        raise DamagedFile(f"{folder / name}: is missing\n  fit the topics again")
-    content = _read_bytes(folder / name)
-    if hashlib.sha256(content).hexdigest() != name.partition("-")[2].partition(".")[0]:
-        raise DamagedFile(f"{folder / name}: the checksum is wrong, the file was changed or damaged\n  fit the topics again")
-    return content
-
-
-def _read_bytes(path: Path) -> bytes:
-    size = path.stat().st_size
-    if size > _LONGEST:
-        raise DamagedFile(f"{path}: is {size:,} bytes, the limit is {_LONGEST:,}")
-    return path.read_bytes()
-
-
-def _parse(content: bytes, path: Path) -> dict[str, Any]:
-    try:
-        facts = json.loads(content)
-    except ValueError:
-        raise DamagedFile(f"{path}: is no JSON, the file was changed or damaged\n  fit the topics again") from None
-    if not isinstance(facts, dict):
-        raise DamagedFile(f"{path}: holds no object, the file was changed or damaged\n  fit the topics again")
-    return facts
-
-
-def _to_json(value: Any) -> bytes:
-    return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()

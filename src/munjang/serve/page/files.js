@@ -1,9 +1,18 @@
 // A small file that a reader chose → its texts, read here and not sent anywhere.
 const NAMES = ["text", "sentence", "sentence1", "document", "content", "body", "title", "글", "문장", "본문", "내용", "텍스트"];
-const LABEL_NAMES = ["label", "category", "class", "topic", "intent", "kind", "type", "라벨", "레이블", "분류", "범주", "주제"];
+const LABEL_NAMES = ["label", "labels", "category", "class", "topic", "intent", "kind", "type", "라벨", "레이블", "분류", "범주", "주제"];
+
+// UTF-8, UTF-16 with a mark, or else what Korean spreadsheets write (CP949).
+async function contentOf(file) {
+  const bytes = await file.arrayBuffer(), [first, second] = new Uint8Array(bytes);
+  if (first === 0xff && second === 0xfe) return new TextDecoder("utf-16le").decode(bytes);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch { return new TextDecoder("euc-kr").decode(bytes); }
+}
 
 export async function textsOf(file) {
-  const content = (await file.text()).replace(/^\ufeff/, ""), name = file.name.toLowerCase();
+  const content = await contentOf(file), name = file.name.toLowerCase();
   if (name.endsWith(".jsonl")) return content.split("\n").map(textOfLine).filter(Boolean);
   if (!/\.[ct]sv$/.test(name)) return content.split("\n").map(line => line.trim()).filter(Boolean);
   const [head = [], ...rows] = table(content, name.endsWith(".tsv") ? "\t" : ",");
@@ -11,9 +20,9 @@ export async function textsOf(file) {
   return column < 0 ? [] : rows.map(row => (row[column] ?? "").trim()).filter(Boolean);
 }
 
-// A file of examples → [{ text, label }]; rows without either are left out.
+// A file of examples → [{ text, label }], a label being a list where JSON says so; rows without either are left out.
 export async function examplesOf(file) {
-  const content = (await file.text()).replace(/^\ufeff/, ""), name = file.name.toLowerCase();
+  const content = await contentOf(file), name = file.name.toLowerCase();
   if (name.endsWith(".jsonl")) return content.split("\n").map(exampleOfLine).filter(each => each.text && each.label);
   const [head = [], ...rows] = table(content, name.endsWith(".tsv") ? "\t" : ",");
   const label = head.findIndex(cell => LABEL_NAMES.includes(cell.trim().toLowerCase())), text = columnOf(head, rows);
@@ -23,8 +32,9 @@ export async function examplesOf(file) {
 
 function exampleOfLine(line) {
   try {
-    const { text, label } = JSON.parse(line);
-    return { text: typeof text === "string" ? text : "", label: label === undefined || label === null ? "" : String(label) };
+    const { text, label, labels = label } = JSON.parse(line);
+    const written = Array.isArray(labels) ? labels.map(String) : String(labels ?? "").trim();
+    return { text: typeof text === "string" ? text.trim() : "", label: written };
   } catch { return {}; }
 }
 

@@ -21,7 +21,7 @@ for (const each of [theme, tabs, search, compare, keywords, groups, labels, map,
 apply();
 try {
   await refresh();
-  await search.open();
+  await Promise.all([search.open(), labels.open()]);
 } catch (error) {
   by("search-out").replaceChildren(problem(error));
 }

@@ -29,7 +29,7 @@ from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.options import Option, check_options, default_of
 from munjang.train import name_missing_extra
 from munjang.train.durable import write_text
-from munjang.train.examples import DataSource, Example, ExampleSet, TeacherRecipe, read_examples
+from munjang.train.examples import VECTOR_FILES, DataSource, Example, ExampleSet, TeacherRecipe, read_examples
 from munjang.train.progress import Progress
 from munjang.train.recipe import ModelRecipe, Recipe, TopKeys, make_stage
 from munjang.types import DEFAULT_DEVICE, Device, Encoder
@@ -166,6 +166,11 @@ def run_distillation(
     check_options(run_distillation, locals())
     if not data:
         raise UsageError("nothing to learn from, expected --parallel or --texts")
+    if teacher.model.endswith(VECTOR_FILES):
+        raise UsageError(
+            f"{teacher.model}: is a file of vectors, expected a model, which is measured beside its student\n"
+            "  learn from a file with a recipe and munjang train"
+        )
     dev = dev_sts[0] if dev_sts else dev_parallel
     own = {"name": "distillation", "objective": "distillation", **DISTILL_STAGE}
     recipe = Recipe(

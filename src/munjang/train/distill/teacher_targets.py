@@ -34,9 +34,10 @@ from munjang.limits import LIMITS
 from munjang.models.prompted_encoder import PromptedEncoder
 from munjang.report.training_words import TrainingWord
 from munjang.report.words import Message
+from munjang.train.distill.stored_teacher import StoredTeacher, read_stored_teacher
 from munjang.train.durable import clear_partial, hash_file, write_file, write_text
 from munjang.train.encoder import Normalize, TrainableEncoder
-from munjang.train.examples import TeacherRecipe
+from munjang.train.examples import VECTOR_FILES, TeacherRecipe
 from munjang.types import Encoder, Vectors
 from munjang.vectors.similarity import normalize
 
@@ -144,10 +145,12 @@ def _encode_finite(teacher: Encoder, texts: Sequence[str]) -> Vectors:
     return vectors
 
 
-def load_teacher(recipe: TeacherRecipe) -> PromptedEncoder:
-    """Load the teacher that a recipe names."""
+def load_teacher(recipe: TeacherRecipe) -> PromptedEncoder | StoredTeacher:
+    """Load the teacher that a recipe names, a model or a file of vectors."""
     from munjang.models.sentence_encoder import SentenceEncoder
 
+    if recipe.model.endswith(VECTOR_FILES):
+        return read_stored_teacher(recipe)
     model = SentenceEncoder.load(recipe.model, compute=recipe.compute)
     prompt = None if recipe.prompt is None else model.prompts.get(recipe.prompt, recipe.prompt)
     return model.with_prompt(prompt, warn=False)
@@ -208,15 +211,17 @@ class TeacherLabels:
 
     blocks: VectorBlocks
     rows_N: NDArray[np.int64]
-    """Each example's row in `blocks`."""
+    """Each example's row in `blocks`, or (N, C): the row of each of its texts."""
     target: Target
 
     def __len__(self) -> int:
         return len(self.rows_N)
 
     def __getitem__(self, at: Tensor) -> Tensor:
-        """Return the targets of some examples, shape (B, K)."""
-        return torch.from_numpy(self.target.of(self.blocks.rows(self.rows_N[at.numpy()])))
+        """Return the targets of some examples, shape (B, K), or (B, C, K) for all of their texts."""
+        rows = self.rows_N[at.numpy()]
+        made = torch.from_numpy(self.target.of(self.blocks.rows(rows.reshape(-1))))
+        return made.view(*rows.shape, made.shape[1])
 
 
 @dataclass(frozen=True)
@@ -228,9 +233,10 @@ class TeacherTargets:
     target: Target
     messages: tuple[str, ...]
 
-    def get_labels(self, sources: Sequence[str]) -> TeacherLabels:
-        """Return the targets of rows with these source texts."""
-        return TeacherLabels(self.blocks, np.fromiter((self.places[text] for text in sources), np.int64, len(sources)), self.target)
+    def get_labels(self, sources: Sequence[Sequence[str]], *, all_columns: bool = False) -> TeacherLabels:
+        """Return the targets of rows with these source texts: of each row's first, or of all."""
+        rows_NC = np.array([[self.places[text] for text in row] for row in sources], np.int64)
+        return TeacherLabels(self.blocks, rows_NC if all_columns else rows_NC[:, 0], self.target)
 
 
 def prepare_targets(
@@ -257,7 +263,7 @@ def is_unit(student: TrainableEncoder) -> bool:
     return len(student.tail) > 0 and isinstance(student.tail[-1], Normalize)
 
 
-def refuse_narrow(teacher: PromptedEncoder, dimension: int) -> None:
+def refuse_narrow(teacher: PromptedEncoder | StoredTeacher, dimension: int) -> None:
     """Refuse a teacher with fewer dimensions than the student."""
     if teacher.dimension < dimension:
         raise InputError(

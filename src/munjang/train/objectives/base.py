@@ -40,6 +40,10 @@ class Objective(nn.Module):
     """Exactly this many columns, or "2+" for two and more."""
 
     label_kind: LabelKind | None = None
+    learns_all_columns: bool = False
+    """Labels of kind "vectors" hold the teacher's vectors of every column, (B, C, K), not only of the first."""
+    needs_teacher_model: bool = False
+    """The teacher runs beside the student; `attach_teacher` gets it."""
     needs_no_duplicates: bool = False
     """Other rows are taken as wrong answers, so one text must not stand in a batch twice."""
 
@@ -62,6 +66,9 @@ class Objective(nn.Module):
 
     def attach(self, encoder: Any, used: Sequence[int]) -> None:
         """Take the encoder's sizes, and the pieces that the data uses, for heads that need them; called once, before training."""
+
+    def attach_teacher(self, teacher: Any, encoder: Any) -> None:
+        """Take the teacher's model, where the objective needs one; called once, before training."""
 
     def pieces(self, used: Sequence[int]) -> Sequence[int] | None:
         """Return the pieces whose embeddings it trains, of data that uses `used`; None is the whole vocabulary."""

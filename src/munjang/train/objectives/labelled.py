@@ -111,13 +111,13 @@ class Regression(Objective):
 
 
 @dataclass(frozen=True)
-class CosentSettings:
+class OrderSettings:
     """How sharply a wrong order is punished."""
 
     scale: float = 20.0
 
     def __post_init__(self) -> None:
-        refuse_unless(self.scale > 0, "objective 'cosent': scale must be more than 0")
+        refuse_unless(self.scale > 0, "objectives 'cosent' and 'angle': scale must be more than 0")
 
 
 class Cosent(Objective):
@@ -125,16 +125,20 @@ class Cosent(Objective):
 
     name = "cosent"
     word = TrainingWord.OBJECTIVE_COSENT
-    settings_type = CosentSettings
-    settings: CosentSettings
+    settings_type = OrderSettings
+    settings: OrderSettings
     columns_needed = 2
     label_kind = "score"
     compares_rows = True
 
     def loss(self, columns: list[Tensor], labels: Tensor) -> Tensor:
-        """Return the ordering loss of the cosines."""
+        """Return the ordering loss of the similarities."""
         refuse_labels_outside(self.name, labels, allowed_B=labels.isfinite(), expected="a finite score", remedy="repair the label column")
-        return ordering_loss(cosine(columns[0], columns[1]) * self.settings.scale, labels)
+        return ordering_loss(self.similarity(columns[0], columns[1]) * self.settings.scale, labels)
+
+    def similarity(self, u_BD: Tensor, v_BD: Tensor) -> Tensor:
+        """Return what is put into order."""
+        return cosine(u_BD, v_BD)
 
 
 def ordering_loss(scores_B: Tensor, labels_B: Tensor) -> Tensor:
@@ -144,31 +148,15 @@ def ordering_loss(scores_B: Tensor, labels_B: Tensor) -> Tensor:
     return torch.logsumexp(torch.cat([scores_B.new_zeros(1), excess_BB.flatten()]), dim=0)
 
 
-@dataclass(frozen=True)
-class AngleSettings:
-    """How sharply a wrong order is punished."""
-
-    scale: float = 20.0
-
-    def __post_init__(self) -> None:
-        refuse_unless(self.scale > 0, "objective 'angle': scale must be more than 0")
-
-
-class Angle(Objective):
+class Angle(Cosent):
     """Puts the angle similarities of a batch into the order of its scores."""
 
     name = "angle"
     word = TrainingWord.OBJECTIVE_ANGLE
-    settings_type = AngleSettings
-    settings: AngleSettings
-    columns_needed = 2
-    label_kind = "score"
-    compares_rows = True
 
-    def loss(self, columns: list[Tensor], labels: Tensor) -> Tensor:
-        """Return the ordering loss of the angle similarities."""
-        refuse_labels_outside(self.name, labels, allowed_B=labels.isfinite(), expected="a finite score", remedy="repair the label column")
-        return ordering_loss(angle_similarity(columns[0], columns[1]) * self.settings.scale, labels)
+    def similarity(self, u_BD: Tensor, v_BD: Tensor) -> Tensor:
+        """Return what is put into order."""
+        return angle_similarity(u_BD, v_BD)
 
 
 def angle_similarity(u_BD: Tensor, v_BD: Tensor) -> Tensor:

@@ -26,6 +26,8 @@ from munjang.train.examples import DataShape
 from munjang.train.objectives.base import Objective
 from munjang.train.objectives.contrastive import Contrastive, InBatch, OnlineContrastive, TripletObjective
 from munjang.train.objectives.labelled import Angle, Classification, Cosent, Distillation, MarginMse, Regression
+from munjang.train.objectives.late_interaction import LateInteraction
+from munjang.train.objectives.score_distillation import ScoreDistillation
 from munjang.train.objectives.score_losses import (
     Bce,
     CrossEntropy,
@@ -37,6 +39,7 @@ from munjang.train.objectives.score_losses import (
     ScoreLoss,
     ScoreMarginMse,
 )
+from munjang.train.objectives.token_distillation import TokenDistillation
 from munjang.train.settings import read_settings, refuse_unless, suggest_name
 
 
@@ -74,6 +77,7 @@ class Matryoshka(Objective):
         self.dims, self.weights, self.dimension = tuple(dims), tuple(weights), dimension
         self.columns_needed = inners[0].columns_needed
         self.label_kind = inners[0].label_kind
+        self.learns_all_columns = inners[0].learns_all_columns
         self.needs_no_duplicates = inners[0].needs_no_duplicates
         self.compares_rows = inners[0].compares_rows
 
@@ -110,7 +114,7 @@ class Matryoshka(Objective):
 
 def cut(vectors_BD: Tensor, dim: int) -> Tensor:
     """Return the first `dim` numbers of each vector, brought to length 1."""
-    return F.normalize(vectors_BD[:, :dim], dim=1)
+    return F.normalize(vectors_BD[..., :dim], dim=-1)
 
 
 _OBJECTIVE_CLASSES: tuple[type[Objective], ...] = (
@@ -118,11 +122,14 @@ _OBJECTIVE_CLASSES: tuple[type[Objective], ...] = (
     Regression,
     TripletObjective,
     InBatch,
+    LateInteraction,
     Cosent,
     Angle,
     Contrastive,
     OnlineContrastive,
     Distillation,
+    ScoreDistillation,
+    TokenDistillation,
     MarginMse,
     Matryoshka,
 )

@@ -1,1 +1,0 @@
-"""What requests and answers look like, one file per dialect. The OpenAPI description is made from these."""
