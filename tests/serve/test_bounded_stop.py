@@ -129,7 +129,7 @@ from munjang.serve.settings import ServerSettings
 
 def endless(job):
     os.write(1, b"running\\n")
-    while not job.request's work.dropped:
+    while not job.request_work.dropped:
         time.sleep(600 if sys.argv[3] == "a sleep" else 0.01)
     ctypes.PyDLL(None).sleep(600)  # with the interpreter's lock
 
