@@ -111,7 +111,7 @@ def test_in_python_the_error_names_both_and_what_to_load(int8: Path, tiny_bert_f
     if old:
         forget_compute(int8)
     with pytest.raises(
-        UsageError, match="and compute int8, found compute float32\n  load the model with compute='int8', or encode"
+        UsageError, match="and compute int8, found compute float32\n  load the model with compute='int8', or re-encode"
     ) as caught:
         Library.open(int8, SentenceEncoder.load(None))
     assert "--compute" not in str(caught.value)

@@ -178,7 +178,7 @@ def test_hwpx_keeps_the_text_behind_a_box_in_a_paragraph() -> None:
 
 
 def test_a_locked_copy_of_hwp_and_encrypted_office_files_are_named() -> None:
-    with pytest.raises(DocumentError, match="old format of before 2007"):
+    with pytest.raises(DocumentError, match="format of before 2007"):
         parse_bytes(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(100), FORMATS[".docx"])
     encrypted = zip_of(**{"META-INF__manifest": "<m><encryption-data/></m>", "content": "x"})
     with pytest.raises(DocumentError, match="is encrypted"):

@@ -165,7 +165,7 @@ def test_a_commit_of_another_program_is_checked_and_taken(path, checks):
 def test_a_writer_that_was_killed_before_its_sums_is_no_damage(path, checks, monkeypatch):
     with opened(str(path)) as library:
         with monkeypatch.context() as patch:
-            patch.setattr(sqlite_verify.Verifier, "committed", lambda self: None)
+            patch.setattr(sqlite_verify.Verifier, "take_commit", lambda self: None)
             library.add([record("late", 1)])
         copy = path.parent / "copy" / "a.db"
         copy.parent.mkdir()

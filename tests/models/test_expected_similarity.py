@@ -35,7 +35,7 @@ def test_the_bundled_model_has_a_curve_for_every_pair_of_its_languages(a: str, b
     curve = find_curve(model.folder.path, fingerprint=model.fingerprint, a=a, b=b)
     assert curve is not None
     assert curve.languages == languages
-    steps = [curve.expected(cosine / 100) for cosine in range(-100, 101)]
+    steps = [curve.expect(cosine / 100) for cosine in range(-100, 101)]
     assert steps == sorted(steps)
     assert 0 <= steps[0] < 0.5
     assert 4.5 < steps[-1] <= 5
@@ -65,7 +65,7 @@ def test_a_folder_made_from_the_bundled_one_with_other_vectors_gets_no_verdict(t
 
 def test_a_curve_is_straight_between_its_points_and_flat_beyond_them() -> None:
     curve = SimilarityCurve("f", "ko-ko", ((0.4, 0.0), (0.8, 4.0)))
-    assert [round(curve.expected(cosine), 6) for cosine in (-1.0, 0.4, 0.5, 0.8, 1.0)] == [0, 0, 1, 4, 4]
+    assert [round(curve.expect(cosine), 6) for cosine in (-1.0, 0.4, 0.5, 0.8, 1.0)] == [0, 0, 1, 4, 4]
 
 
 def test_words_stand_for_the_nearest_whole_score() -> None:

@@ -110,7 +110,7 @@ class Library:
         `distributed` spreads a new library in PostgreSQL over the nodes of a Citus cluster.
         """
         check_options(Library.open, locals())
-        if encoder is None and query_encoder is not None:
+        if query_encoder is not None:
             check_encoder(query_encoder, "query_encoder")
         made_with = None
         if create and encoder is not None:

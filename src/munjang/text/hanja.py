@@ -1,4 +1,4 @@
-"""Hanja → how they are read in Hangul: 大韓民國 → 대한민국, 歷史 → 역사, 比率 → 비율.
+"""Hanja → how they are read in Hangul: 大韓民國 → 대한민국, 歷史 → 역사, 規律 → 규율.
 
 KS X 1001 lists its 4,888 Hanja in the order of their readings, and Python knows that list as euc_kr. So a table needs only the readings
 and how many characters each has; it was made with Unihan's kHangul (Unicode 15), which it agrees with in every place. The list holds a
@@ -45,8 +45,10 @@ _IOTISED = (2, 3, 6, 7, 12, 17, 20)  # ㅑ ㅒ ㅕ ㅖ ㅛ ㅠ ㅣ, before which
 def read_hanja(word: str) -> list[str]:
     """Return the readings of a word of Hanja; none if a character is not in the list.
 
-    >>> read_hanja("大韓民國"), read_hanja("歷史"), read_hanja("比率")
-    (['대한민국'], ['역사'], ['비율'])
+    >>> read_hanja("大韓民國"), read_hanja("歷史"), read_hanja("規律")
+    (['대한민국'], ['역사'], ['규율'])
+    >>> read_hanja("比率")  # 率 is read 솔 too, as in 統率
+    ['비솔', '비율']
     """
     table = _load_table()
     characters = [table.get(each) for each in unicodedata.normalize("NFC", word)]
