@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Optional, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -84,30 +84,30 @@ class Declared:
         option = replace(self.option, help=f"{self.option.help} Default: {words}.")
         return Declared(self.name, Optional[self.type], None, option)  # noqa: UP045
 
-    @property
+    @cached_property
     def plain_type(self) -> Any:
         """What can be written on a command line and in JSON: of several types, those that are not objects of ours."""
         parts = get_args(self.type) if get_origin(self.type) in (Union, UnionType) else (self.type,)
         return Union[tuple(part for part in parts if get_origin(part) is not None or part in (bool, int, float, str, NoneType))]  # noqa: UP007
 
-    @property
+    @cached_property
     def objects(self) -> tuple[type, ...]:
         """Types of ours beside the plain ones, which only Python can give."""
         parts = get_args(self.type) if get_origin(self.type) in (Union, UnionType) else ()
         return tuple(part for part in parts if isinstance(part, type) and part not in (bool, int, float, str, NoneType))
 
-    @property
+    @cached_property
     def kind(self) -> Any:
         """The plain type without None."""
         inner = [each for each in get_args(self.plain_type) if each is not NoneType]
         return inner[0] if get_origin(self.plain_type) is Union and len(inner) == 1 else self.plain_type
 
-    @property
+    @cached_property
     def choices(self) -> tuple[str, ...]:
         """The values that are taken, where they can be listed."""
         return get_args(self.kind) if get_origin(self.kind) is Literal else ()
 
-    @property
+    @cached_property
     def takes_several(self) -> bool:
         """Whether the value is a sequence of values."""
         return get_origin(self.kind) in (tuple, list, Sequence)

@@ -140,6 +140,46 @@ def test_watching_waits_until_what_changed_is_still(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT for one process")
+def test_a_watched_folder_and_its_library_stay_in_step_until_interrupted(tmp_path: Path, tiny_bert_folder: Path) -> None:
+    files, library = tmp_path / "files", tmp_path / "l.db"
+    files.mkdir()
+    for name in ("kept", "changed", "gone"):
+        (files / f"{name}.html").write_text(f"<h1>{name}</h1><p>the first text of {name}</p>", encoding="utf-8")
+    (files / "broken.odt").write_bytes(b"PK\x03\x04 no archive")
+    command = [sys.executable, "-m", "munjang.cli.main", "add", str(library), str(files), "--watch", "--json"]
+    with subprocess.Popen(
+        [*command, "--model", str(tiny_bert_folder)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, preexec_fn=hear_interrupts
+    ) as process:
+        try:
+            assert process.stdout is not None
+            first = json.loads(process.stdout.readline())
+            assert (first["documents"], first["files"]["broken"]) == (3, 1)
+            (files / "changed.html").write_text("<h1>changed</h1><p>another text</p>", encoding="utf-8")
+            (files / "gone.html").unlink()
+            (files / "new.html").write_text("<h1>new</h1><p>a new text</p>", encoding="utf-8")
+            second = json.loads(process.stdout.readline())
+            assert second["files"] == {"read": 2, "unchanged": 1, "broken": 1, "scanned": 0, "removed": 1}
+            with Library.open(library, create=False) as opened:
+                assert "another text" in opened.get(["changed.html"])[0].text
+                assert [each.id for each in opened.get(["kept.html", "gone.html", "new.html"])] == ["kept.html", "new.html"]
+            (files / "broken.odt").unlink()
+            assert json.loads(process.stdout.readline())["files"]["broken"] == 0
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=30) == 130
+        finally:
+            process.kill()
+    with Library.open(library, create=False) as opened:
+        assert opened.check() == []
+        assert opened.info().documents == 3
+
+
+def hear_interrupts() -> None:
+    """A shell that starts tests in the background lets them ignore SIGINT."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 def test_an_add_that_is_killed_leaves_a_whole_library_and_is_continued(munjang: Callable, tmp_path: Path, tiny_bert_folder: Path) -> None:
     need_parsers()
