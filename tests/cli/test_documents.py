@@ -148,9 +148,8 @@ def test_a_watched_folder_and_its_library_stay_in_step_until_interrupted(tmp_pat
         (files / f"{name}.html").write_text(f"<h1>{name}</h1><p>the first text of {name}</p>", encoding="utf-8")
     (files / "broken.odt").write_bytes(b"PK\x03\x04 no archive")
     command = [sys.executable, "-m", "munjang.cli.main", "add", str(library), str(files), "--watch", "--json"]
-    with subprocess.Popen(
-        [*command, "--model", str(tiny_bert_folder)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, preexec_fn=hear_interrupts
-    ) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen([*command, "--model", str(tiny_bert_folder)], **pipes, text=True, preexec_fn=hear_interrupts) as process:
         try:
             assert process.stdout is not None
             first = json.loads(process.stdout.readline())
