@@ -16,6 +16,7 @@ class TrainingWord(WordTable):
     RANDOM_WEIGHTS = ("random weights", "무작위 가중치")
     LABELS = ("labels", "라벨")
     DIMENSION = ("dimension", "차원")
+    TOKEN_DIMENSION = ("dimension of a token's vector", "토큰 벡터의 차원")
     POOLING = ("pooling", "풀링")
     SETTING = ("setting", "설정")
     SEED_AND_PRECISION = ("seed {seed}, {precision}", "시드 {seed}, {precision}")
@@ -191,6 +192,15 @@ class TrainingWord(WordTable):
         "in-batch negatives by vectors (cosine × {scale:g}) and, with weight {late_weight:g}, by tokens (MaxSim × {late_scale:g})",
         "배치 안의 음성 예, 벡터(코사인 × {scale:g})와 토큰(MaxSim × {late_scale:g}, 가중치 {late_weight:g})으로 비교",
     )
+    OBJECTIVE_MAXSIM = (
+        "in-batch negatives by tokens, MaxSim × {scale:g}, further columns are hard negatives",
+        "배치 안의 음성 예, 토큰으로 비교(MaxSim × {scale:g}), 셋째 열부터는 어려운 음성 예",
+    )
+    OBJECTIVE_MAXSIM_SCORES = (
+        "MaxSim (× {scale:g}) of a row's texts follows a teacher's scores (× {teacher_scale:g}), in-batch negatives with weight "
+        "{batch_weight:g}",
+        "행마다 MaxSim(× {scale:g})을 교사의 점수(× {teacher_scale:g})에 맞춤, 배치 안의 음성 예의 가중치 {batch_weight:g}",
+    )
     OBJECTIVE_MATRYOSHKA = ("Matryoshka at {steps} around {inner}", "마트료시카 {steps}, 안쪽은 {inner}")
     OBJECTIVE_MATRYOSHKA_CUT = (
         "Matryoshka at {steps} (the full {dimension} dimensions are not trained) around {inner}",
@@ -230,6 +240,14 @@ class TrainingWord(WordTable):
     CHOSEN_IN_BATCH_NEGATIVES = (
         "rows are anchor, positive and negatives without labels, so each anchor must find its positive among them and the whole batch",
         "행이 라벨 없는 기준 문장, 양성 예, 음성 예이므로 기준 문장이 음성 예와 배치 전체에서 제 양성 예를 찾게 합니다",
+    )
+    CHOSEN_MAXSIM = (
+        "the model has a vector for each token, so each question must find its text in the batch by MaxSim",
+        "토큰마다 벡터가 있는 모델이므로 질문이 배치에서 제 글을 MaxSim으로 찾게 합니다",
+    )
+    CHOSEN_MAXSIM_SCORES = (
+        "the model has a vector for each token, and rows carry a teacher's scores, which MaxSim follows",
+        "토큰마다 벡터가 있는 모델이고 행마다 교사의 점수가 있으므로 MaxSim을 그 점수에 맞춥니다",
     )
     CHOSEN_MARGINS = (
         "triplets carry a teacher's scores, so the student learns its margins",

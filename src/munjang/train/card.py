@@ -24,6 +24,8 @@ LOSSES = {
     "score_distillation": "DistillKLDivLoss",
     "token_distillation": "MSELoss",
     "late_interaction": "MultipleNegativesRankingLoss",
+    "maxsim": "MultiVectorMultipleNegativesRankingLoss",
+    "maxsim_scores": "MultiVectorDistillKLDivLoss",
     "margin_mse": "MarginMSELoss",
     "matryoshka": "MatryoshkaLoss",
     "mlm": "MaskedLanguageModeling",
@@ -81,6 +83,8 @@ class CardFacts:
     labels: Sequence[str] = ()
     classes: Sequence[str] = ()
     """The labels of the classifier that is kept beside a sentence encoder."""
+    over_tokens: bool = False
+    """A multi-vector model."""
 
 
 def make_card(facts: CardFacts) -> str:
@@ -93,8 +97,10 @@ def _make_front_matter(facts: CardFacts) -> str:
     losses = dict.fromkeys(LOSSES.get(data.objective, data.objective) for data in facts.data)
     what = ["cross-encoder", *(["reranker"] if len(facts.labels) == 1 else [])]
     tags = what if facts.labels else ["sentence-similarity", "feature-extraction", "dense"]
+    tags = ["multi-vector", "colbert", "late-interaction"] if facts.over_tokens else tags
     tags = ["sentence-transformers", *tags, "generated_from_trainer", f"dataset_size:{rows}"]
     pipeline = "sentence-similarity" if not facts.labels else "text-ranking" if len(facts.labels) == 1 else "text-classification"
+    pipeline = "feature-extraction" if facts.over_tokens else pipeline
     lines = [f"language: {_quote_yaml(facts.language)}"] if facts.language else []
     lines += [f"license: {_quote_yaml(facts.license)}"] if facts.license else []
     lines += ["tags:", *(f"- {_quote_yaml(tag)}" for tag in [*tags, *(f"loss:{loss}" for loss in losses)])]
@@ -104,11 +110,16 @@ def _make_front_matter(facts: CardFacts) -> str:
         lines += ["metrics:", *(f"- {name}" for name in dict.fromkeys(name for fact in measured for name in fact.scores))]
         lines += ["model-index:", f"- name: {_quote_yaml(facts.name)}", "  results:"]
     for fact in measured:
-        lines += ["  - task:", f"      type: {pipeline if facts.labels else 'semantic-similarity'}"]
+        lines += ["  - task:", f"      type: {_name_task(facts, pipeline)}"]
         lines += ["    dataset:", f"      name: {_quote_yaml(fact.file)}", f"      type: {_quote_yaml(fact.file)}", "    metrics:"]
         for name, value in fact.scores.items():
             lines += [f"    - type: {name}", f"      value: {value!r}", f"      name: {name}"]
     return "".join(line + "\n" for line in lines)
+
+
+def _name_task(facts: CardFacts, pipeline: str) -> str:
+    """Return what a score measures, as model hubs call it."""
+    return pipeline if facts.labels else "information-retrieval" if facts.over_tokens else "semantic-similarity"
 
 
 def _list_scores(facts: CardFacts) -> list[ScoreFact]:
@@ -135,11 +146,12 @@ def _make_body(facts: CardFacts) -> str:
         lines += [f"## Scores on {fact.file}", "", "| measure | value |", "|---|---|"]
         lines += [*(f"| {name} | {value:.4f} |" for name, value in fact.scores.items()), ""]
     lines += ["## Settings", "", *(f"- {line}" for line in facts.settings), ""]
-    name = "CrossEncoder" if facts.labels else "SentenceEncoder"
-    call = (
-        'scores = model.predict([("It is raining", "비가 온다")])'
+    name, call = (
+        ("MultiVectorEncoder", 'query, document = model.encode_query(["비가 오나?"]), model.encode_document(["It is raining"])')
+        if facts.over_tokens
+        else ("CrossEncoder", 'scores = model.predict([("It is raining", "비가 온다")])')
         if facts.labels
-        else 'vectors = model.encode(["It is raining", "비가 온다"])'
+        else ("SentenceEncoder", 'vectors = model.encode(["It is raining", "비가 온다"])')
     )
     lines += ["## Use", "", "```python", f"from munjang import {name}", "", f'model = {name}.load("path/to/this/folder")', call, "```", ""]
     if facts.classes:
@@ -150,8 +162,10 @@ def _make_body(facts: CardFacts) -> str:
 
 
 def _describe_model(facts: CardFacts) -> str:
+    cut = f"texts are cut at {facts.max_length} tokens"
+    if facts.over_tokens:
+        return f"Maps every token of a text to a vector of {facts.dimension} numbers, to be compared by MaxSim; {cut}."
     if not facts.labels:
-        cut = f"texts are cut at {facts.max_length} tokens"
         return f"Maps a sentence to a vector of {facts.dimension} numbers; {cut}; {facts.pooling} pooling."
     gives = "one number" if len(facts.labels) == 1 else f"one number each for {', '.join(facts.labels)}"
     return f"Scores a pair of sentences: {gives}; pairs are cut at {facts.max_length} tokens, at the end of the second sentence."

@@ -2,7 +2,7 @@
 
 In: a `Recipe`. Out: an `Outcome`: the encoder with the best weights (or the last, where nothing was measured) and the log. Everything on
 the way is under `<output>/training`. One stage is in `stage_run.py`, what a snapshot holds in `checkpoint.py`, saving the model in
-`save_and_report.py`. What differs between a sentence encoder and a cross-encoder is the protocol `Task`: the loop, the card and the report
+`save_and_report.py`. What differs between kinds of models is the protocol `Task`: the loop, the card and the report
 ask it and never look at the kind of its model.
 """
 
@@ -30,9 +30,10 @@ from munjang.train.encoder import TrainableModel
 from munjang.train.examples import DataSource, ExampleSet
 from munjang.train.interrupt import Interrupted, catch_stop
 from munjang.train.log import TrainingLog
+from munjang.train.multi_vector import MultiVectorTask
 from munjang.train.processes import Processes, autocast
 from munjang.train.progress import Progress
-from munjang.train.recipe import Recipe, StageRecipe, list_differences
+from munjang.train.recipe import Kind, Recipe, StageRecipe, list_differences
 from munjang.train.report import Spread
 from munjang.train.sentence_task import SentenceTask
 from munjang.train.stage import Stage
@@ -44,6 +45,11 @@ class Task(Protocol):
 
     marker_file: str
     """The file that makes a folder a model, moved into place last."""
+
+    @classmethod
+    def build(cls, recipe: Recipe, *, keep: Path) -> Task:
+        """Make the model that a recipe starts from; what must survive a resume is kept in `keep`."""
+        ...
 
     @property
     def model(self) -> TrainableModel:
@@ -88,7 +94,8 @@ class Task(Protocol):
 
 def make_task(recipe: Recipe, *, keep: Path) -> Task:
     """Return the task of a recipe's kind with the model that it starts from; what must survive a resume is kept in `keep`."""
-    return CrossTask.build(recipe, keep=keep) if recipe.kind == "cross" else SentenceTask.build(recipe, keep=keep)
+    kinds: dict[Kind, type[Task]] = {"sentence": SentenceTask, "cross": CrossTask, "multi_vector": MultiVectorTask}
+    return kinds[recipe.kind].build(recipe, keep=keep)
 
 
 _RECIPE = "recipe.json"

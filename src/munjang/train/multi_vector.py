@@ -1,192 +1,209 @@
-"""Pairs of a query and a text that answers it → a multi-vector model, trained with contrastive MaxSim (Khattab and Zaharia, 2020).
+"""The multi-vector model's `Task`: an encoder whose modules behind the transformer stand over every token, and are a projection.
 
-Every token's last hidden state is projected to a few dimensions and normalised. A query's score with a text is the mean over its tokens of
-the best cosine with a token of the text; of all texts of a batch, its own must score highest. Further texts of a row are hard negatives.
-With scores of a teacher for a row's own texts, the student's scores for these follow them too (KL divergence). `matryoshka` trains leading
-dimensions of the projection for themselves. The folder that comes out is sentence-transformers 6's MultiVectorEncoder's.
+In: a recipe of `kind = "multi_vector"`, whose `dense` is the dimension of a token's vector. Out: a folder of sentence-transformers 6's
+MultiVectorEncoder, which `munjang.MultiVectorEncoder` runs without torch. The mean of a text's projected tokens is its vector for a
+library's first stage. A dev file of questions, texts that answer them and further texts is searched by MaxSim: every question among all
+texts of the file.
 
-Shapes: B rows, N texts of a batch, Q tokens of queries, T tokens of texts, D dimensions.
+Shapes: Q questions, N texts, T tokens, W width, D dimensions.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated
 
+import numpy as np
 import torch
-import torch.nn.functional as F
 from safetensors.torch import save_file
-from torch import Tensor, nn
+from torch import nn
 
-from munjang.atomic import atomic_folder
 from munjang.engine.folder import ModelFolder
 from munjang.engine.modules import DenseModule, NormalizeModule, PoolingModule, TransformerModule
 from munjang.engine.multi_vector import MultiVectorFolder
 from munjang.engine.weights import SINGLE
-from munjang.errors import UsageError
+from munjang.errors import InputError
+from munjang.evaluate.retrieval import score_run
 from munjang.models.save import write_multi_vector
-from munjang.options import Option, Seed, check_options
-from munjang.train.encoder import TrainableEncoder
-from munjang.train.load_folder import EncoderOptions, load_encoder
-from munjang.train.objectives.late_interaction import score_maxsim
-from munjang.wording import brief_repr
+from munjang.report.training_words import TrainingWord
+from munjang.report.words import Message, WordTable
+from munjang.text.batching import plan_batches
+from munjang.train.build import build_encoder
+from munjang.train.dev import Evaluation, Role
+from munjang.train.encoder import Dense, Normalize, TrainableEncoder
+from munjang.train.examples import DataShape, DataSource, Example, ExampleSet, read_examples
+from munjang.train.load_folder import quiet_transformers
+from munjang.train.objectives.registry import ObjectiveChoice
+from munjang.train.recipe import Recipe, StageRecipe
+from munjang.train.report import PAIRS, Spread
+from munjang.train.sentence_task import prepare_stage
+from munjang.train.stage import Stage
+from munjang.types import Vectors
+from munjang.vectors.maxsim import TokenCodes, fit_codebook, maxsim
+
+DIMENSION = 128
+"""Of a token's vector, where the recipe does not say."""
+CUT = 10
+"""The place down to which a dev file's answers count."""
 
 
-@dataclass(frozen=True)
-class MultiVectorRow:
-    """A query, the text that answers it, texts that do not, and a teacher's scores for all of these texts, if there are any."""
+@dataclass
+class MultiVectorTask:
+    """Trains an encoder of tokens."""
 
-    query: str
-    positive: str
-    negatives: tuple[str, ...] = ()
-    teacher_scores: tuple[float, ...] = ()
+    model: TrainableEncoder
+    marker_file = "modules.json"
+    labels = ()
+    pooling = ""
 
-
-@brief_repr
-@dataclass(frozen=True)
-class MultiVectorReport:
-    """How a training went."""
-
-    rows: int
-    steps: int
-    first_loss: float
-    last_loss: float
-    """Means of the first and of the last tenth of the steps."""
-
-
-class TokenProjector(nn.Module):
-    """An encoder and a projection of its token vectors."""
-
-    def __init__(self, encoder: TrainableEncoder, dimension: int) -> None:
-        super().__init__()
-        self.encoder = encoder
+    @classmethod
+    def build(cls, recipe: Recipe, *, keep: Path) -> MultiVectorTask:
+        """Make the encoder that a recipe starts from, with a projection that keeps cosines as well as so few dimensions can."""
+        bare = replace(recipe, model=replace(recipe.model, dense=None, normalize=False), kind="sentence")
+        encoder = build_encoder(bare, keep=keep)
+        torch.manual_seed(recipe.seed)
         width = int(encoder.base.config.hidden_size)
-        self.linear = nn.Linear(width, dimension, bias=False)
-        nn.init.orthogonal_(self.linear.weight)  # keeps cosines as well as so few dimensions can
+        projection = Dense(width, recipe.model.dense or DIMENSION, bias=False, activation="identity")
+        nn.init.orthogonal_(projection.linear.weight)
+        encoder.tail = nn.Sequential(projection, Normalize())
+        encoder.modes = ("mean",)
+        return cls(encoder)
 
-    def forward(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
-        """Return the projected tokens of all texts, not yet normalised, padded, (N, T, D), and which of them are real, (N, T)."""
-        hidden_TD, packed = self.encoder.hidden(self.encoder.tokens(texts))
-        parts = self.linear(hidden_TD).split(packed.lengths_N.tolist())
-        ordered = [parts[place] for place in packed.order_N.tolist()]
-        padded_NTD = nn.utils.rnn.pad_sequence(ordered, batch_first=True)
-        lengths_N = torch.tensor([len(each) for each in ordered], device=padded_NTD.device)
-        return padded_NTD, torch.arange(padded_NTD.shape[1], device=padded_NTD.device)[None, :] < lengths_N[:, None]
+    @property
+    def max_length(self) -> int:
+        """At how many tokens a text is cut."""
+        return self.model.text.max_length
 
+    def prepare(self, recipe: StageRecipe, *, number: int, seed: int, show: Callable[[str], None]) -> Stage:  # noqa: ARG002
+        """Read, tokenise and plan one stage."""
+        return prepare_stage(recipe, self.model, number=number, seed=seed, choose=choose_maxsim)
 
-def compute_loss(
-    model: TokenProjector, rows: Sequence[MultiVectorRow], *, temperature: float, dimensions: Sequence[int], distill: float
-) -> Tensor:
-    """Return the contrastive loss of a batch, and the teacher's part with its weight, over all wanted numbers of dimensions."""
-    texts = [row.positive for row in rows] + [text for row in rows for text in row.negatives]
-    queries_BQD, asked_BQ = model([row.query for row in rows])
-    texts_NTD, real_NT = model(texts)
-    target_B = torch.arange(len(rows), device=texts_NTD.device)
-    again = [[text == row.positive and place != number for place, text in enumerate(texts)] for number, row in enumerate(rows)]
-    again_BN = torch.tensor(again, device=texts_NTD.device)  # another row's text that answers this one too is no negative
-    total: Tensor = texts_NTD.new_zeros(())
-    for size in dimensions:
-        score_BN = score_maxsim(queries_BQD[..., :size], asked_BQ, texts_NTD[..., :size], real_NT)
-        total = total + F.cross_entropy((score_BN / temperature).masked_fill(again_BN, -1e4), target_B)
-        if distill:
-            total = total + distill * _follow_teacher(score_BN, rows, temperature)
-    return total / len(dimensions)
+    def read_dev(self, source: DataSource, role: Role, stage: Stage) -> Callable[[], Evaluation]:
+        """Read a dev or test file, to be searched by MaxSim."""
+        return partial(score_search, read_search(source, role, seed=stage.seed), self.model)
 
+    def measure_spread(self, data: ExampleSet, *, seed: int) -> Spread:
+        """Return the MaxSim of a sample of rows."""
+        return measure_token_spread(self.model, data.examples, seed=seed)
 
-def _follow_teacher(score_BN: Tensor, rows: Sequence[MultiVectorRow], temperature: float) -> Tensor:
-    losses, place = [], len(rows)
-    for number, row in enumerate(rows):
-        own = [number, *range(place, place + len(row.negatives))]
-        place += len(row.negatives)
-        if row.teacher_scores:
-            teacher = torch.tensor(row.teacher_scores, device=score_BN.device).softmax(dim=0)
-            losses.append(F.kl_div((score_BN[number, own] / temperature).log_softmax(dim=0), teacher, reduction="sum"))
-    return torch.stack(losses).mean() if losses else score_BN.new_zeros(())
+    def list_facts(self) -> list[tuple[WordTable, object]]:
+        """Return the dimension of a token's vector."""
+        return [(TrainingWord.TOKEN_DIMENSION, f"{self.model.dimension:,}")]
+
+    def save(self, target: Path, last: Stage) -> None:  # noqa: ARG002
+        """Write a folder that sentence-transformers' MultiVectorEncoder and ours load."""
+        save_multi_vector_encoder(self.model, target)
 
 
-def train_multi_vector(
-    model: Path | str,
-    rows: Sequence[MultiVectorRow],
-    output: Path | str,
-    *,
-    dimension: Annotated[int, Option("Dimensions of a token's vector.", min=2)] = 128,
-    epochs: Annotated[int, Option("Passes through the data.", min=1)] = 1,
-    batch_size: Annotated[int, Option("Rows of a batch.", min=2)] = 16,
-    learning_rate: Annotated[float, Option("The highest learning rate; the projection has ten times as much.", min=0)] = 2e-5,
-    temperature: Annotated[float, Option("The temperature, by which scores are divided.", min=0.001)] = 0.05,
-    distill: Annotated[float, Option("The weight of the teacher's scores.", min=0)] = 1.0,
-    matryoshka: Annotated[Sequence[int], Option("Leading dimensions that are also trained on their own.", min=2)] = (),
-    max_length: Annotated[int | None, Option("The longest text, in tokens.", min=4)] = None,
-    dropout: Annotated[float | None, Option("The dropout rate, else the folder's own.", min=0, max=0.9)] = None,
-    seed: Seed = 0,
-    progress: Callable[[int, float], None] | None = None,
-) -> MultiVectorReport:
-    """Train a sentence encoder's folder as a multi-vector model and write it to `output`; `progress` hears of each step and its loss."""
-    check_options(train_multi_vector, locals())
-    if len(rows) < batch_size:
-        raise UsageError(f"there are {len(rows):,} rows, expected at least as many as a batch has, {batch_size:,}")
-    odd = next((row for row in rows if row.teacher_scores and len(row.teacher_scores) != 1 + len(row.negatives)), None)
-    if odd is not None:
-        raise UsageError(
-            f"a row has {len(odd.teacher_scores)} scores of a teacher for {1 + len(odd.negatives)} texts, expected one for each"
+def choose_maxsim(shape: DataShape) -> ObjectiveChoice:
+    """Return the objective for data of this shape, where a recipe names none."""
+    if shape.label_kind == "margins":
+        return ObjectiveChoice("maxsim_scores", Message(TrainingWord.CHOSEN_MAXSIM_SCORES))
+    return ObjectiveChoice("maxsim", Message(TrainingWord.CHOSEN_MAXSIM))
+
+
+def encode_tokens(encoder: TrainableEncoder, texts: Sequence[str]) -> list[Vectors]:
+    """Return the token vectors of each text, dropout off."""
+    was_training = encoder.training
+    encoder.eval()
+    ids = encoder.tokens(texts)
+    found: list[Vectors] = [np.zeros((0, encoder.dimension), np.float32)] * len(ids)
+    with torch.no_grad():
+        for batch in plan_batches([len(each) for each in ids]):
+            hidden_TW, packed = encoder.hidden([ids[number] for number in batch])
+            parts = encoder.tail(hidden_TW).float().cpu().split(packed.lengths_N.tolist())
+            for number, place in zip(batch, packed.order_N.tolist(), strict=True):
+                found[number] = parts[place].numpy()
+    encoder.train(was_training)
+    return found
+
+
+def score_tokens(questions: Sequence[Vectors], texts: Sequence[Vectors]) -> Vectors:
+    """Return the mean MaxSim of each question with each text, (Q, N)."""
+    book = fit_codebook(np.concatenate(texts), "float32")
+    codes = TokenCodes.join([book.quantize(each) for each in texts], book)
+    return np.stack([maxsim(each, codes, book) for each in questions])
+
+
+@dataclass(frozen=True)
+class SearchSet:
+    """Questions, all texts of a file, and which of these answer each question."""
+
+    questions: tuple[str, ...]
+    texts: tuple[str, ...]
+    judgements: dict[str, dict[str, int]]
+
+
+def read_search(source: DataSource, role: Role, *, seed: int) -> SearchSet:
+    """Return a dev or test file as a search task; one with labels is refused."""
+    found = read_examples(source, seed=seed)
+    if found.columns < 2 or found.label_kind not in (None, "margins"):
+        raise InputError(
+            f"{found.source}: found {found.columns} text columns and labels of kind {found.label_kind}, expected a {role} file of "
+            "questions and the texts that answer them\n  name pairs, or triplets, without labels"
         )
-    torch.manual_seed(seed)
-    student = TokenProjector(load_encoder(model, EncoderOptions(max_length=max_length, dropout=dropout)), dimension)
-    sizes = sorted({dimension, *(size for size in matryoshka if size < dimension)})
-    groups = [
-        {"params": [each for each in student.encoder.parameters() if each.requires_grad], "lr": learning_rate},
-        {"params": list(student.linear.parameters()), "lr": 10 * learning_rate},
-    ]
-    optimizer = torch.optim.AdamW(groups, weight_decay=0.01)
-    steps = epochs * (len(rows) // batch_size)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min((step + 1) / (0.1 * steps + 1), 1 - step / (steps + 1)))
-    chance, losses = random.Random(seed), []  # noqa: S311
-    student.train()
-    for _ in range(epochs):
-        shuffled = chance.sample(list(rows), len(rows))
-        for start in range(0, len(rows) - batch_size + 1, batch_size):
-            loss = compute_loss(student, shuffled[start : start + batch_size], temperature=temperature, dimensions=sizes, distill=distill)
-            optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_(student.parameters(), 1.0)
-            optimizer.step()
-            schedule.step()
-            losses.append(float(loss.detach()))
-            if progress is not None:
-                progress(len(losses), losses[-1])
-    _save(student, Path(output))
-    part = max(len(losses) // 10, 1)
-    return MultiVectorReport(len(rows), len(losses), sum(losses[:part]) / part, sum(losses[-part:]) / part)
+    right: dict[str, dict[str, int]] = {}
+    for row in found.examples:
+        right.setdefault(row.texts[0], {})[row.texts[1]] = 1
+    return SearchSet(tuple(right), tuple(dict.fromkeys(text for row in found.examples for text in row.texts[1:])), right)
 
 
-def _save(student: TokenProjector, target: Path) -> None:
-    """Write the folder, whole or not at all."""
-    encoder = student.encoder
-    with atomic_folder(target) as place:
-        encoder.base.save_pretrained(place)
-        encoder.tokenizer.save_pretrained(place)
-        weights = place / "projection"
-        weights.mkdir()
-        save_file({"linear.weight": student.linear.weight.detach().contiguous().cpu()}, weights / SINGLE)
-        out, wide = student.linear.weight.shape
-        dense = DenseModule(folder=weights, in_features=wide, out_features=out, bias=False, activation="identity")
-        base = TransformerModule(folder=place, config={}, max_length=encoder.text.max_length, lowercase=encoder.text.lowercase)
-        folder = ModelFolder(
-            path=place, kind="sentence", modules=(base, PoolingModule(modes=("mean",))), max_length=encoder.text.max_length
+def score_search(task: SearchSet, encoder: TrainableEncoder) -> Evaluation:
+    """Measure how high a file's answers stand, by MaxSim."""
+    score_QN = score_tokens(encode_tokens(encoder, task.questions), encode_tokens(encoder, task.texts))
+    if not np.isfinite(score_QN).all():
+        raise InputError(
+            "the model gives token vectors that are not finite numbers\n  lower the learning rate; the last checkpoint is intact"
         )
-        limit = encoder.text.max_length
-        described = MultiVectorFolder(
-            encoder=folder,
-            head=(dense, NormalizeModule()),
-            prompts={role: text for role, text in encoder.prompts.items() if text},
-            markers={},
-            query_length=limit,
-            document_length=limit,
-            is_mean=True,
-        )
-        write_multi_vector(place, described)
-        (weights / SINGLE).unlink()
-        weights.rmdir()
+    best_QK = np.argsort(-score_QN, axis=1, kind="stable")[:, :CUT]
+    run = {
+        question: {task.texts[column]: float(score_N[column]) for column in best_K}
+        for question, score_N, best_K in zip(task.questions, score_QN, best_QK, strict=True)
+    }
+    scores = score_run(run, task.judgements, documents=len(task.texts), cuts=(CUT,), resamples=0).scores
+    return Evaluation(f"ndcg@{CUT}", {name: scores[name] for name in (f"ndcg@{CUT}", f"mrr@{CUT}", f"recall@{CUT}")})
+
+
+def measure_token_spread(encoder: TrainableEncoder, examples: Sequence[Example], *, seed: int) -> Spread:
+    """Return the MaxSim of a sample of questions with their texts, with the last texts of their rows, and with other rows' texts."""
+    random = np.random.default_rng(seed)
+    chosen = [examples[index] for index in sorted(random.permutation(len(examples))[:PAIRS].tolist())]
+    asked = encode_tokens(encoder, [example.texts[0] for example in chosen])
+    own, last = (encode_tokens(encoder, [example.texts[place] for example in chosen]) for place in (1, -1))
+
+    def score(texts: Sequence[Vectors]) -> tuple[float, ...]:
+        return tuple(float(score_tokens([one], [other])[0, 0]) for one, other in zip(asked, texts, strict=True))
+
+    has_negatives = len(chosen[0].texts) > 2
+    return Spread(score(own), score(last) if has_negatives else (), score([*own[1:], own[0]]) if len(own) > 1 else ())
+
+
+def save_multi_vector_encoder(encoder: TrainableEncoder, target: Path) -> None:
+    """Write an encoder and its projection into an empty or new `target`."""
+    target.mkdir(parents=True, exist_ok=True)
+    encoder.train_all_rows()
+    encoder.tokenizer.model_max_length = encoder.text.max_length
+    with quiet_transformers():
+        encoder.base.save_pretrained(target, safe_serialization=True)
+        encoder.tokenizer.save_pretrained(target)
+    weights = target / "projection"
+    weights.mkdir()
+    projection = encoder.tail[0]
+    assert isinstance(projection, Dense)
+    save_file({"linear.weight": projection.linear.weight.detach().contiguous().cpu()}, weights / SINGLE)
+    limit = encoder.text.max_length
+    base = TransformerModule(folder=target, config={}, max_length=limit, lowercase=encoder.text.lowercase)
+    described = MultiVectorFolder(
+        encoder=ModelFolder(path=target, kind="sentence", modules=(base, PoolingModule(modes=("mean",))), max_length=limit),
+        head=(DenseModule(weights, projection.in_features, projection.out_features, False, "identity"), NormalizeModule()),
+        prompts={role: text for role, text in encoder.prompts.items() if text},
+        markers={},
+        query_length=limit,
+        document_length=limit,
+        is_mean=True,
+    )
+    write_multi_vector(target, described)
+    (weights / SINGLE).unlink()
+    weights.rmdir()

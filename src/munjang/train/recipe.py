@@ -21,7 +21,7 @@ from munjang.train.settings import read_settings, refuse_unknown, refuse_unless
 from munjang.types import DEFAULT_DEVICE, Pooling
 from munjang.wording import brief_repr
 
-Kind: TypeAlias = Literal["sentence", "cross"]
+Kind: TypeAlias = Literal["sentence", "cross", "multi_vector"]
 Mix: TypeAlias = Literal["size", "even"]
 """How the batches of several data sets are mixed."""
 TextMethod: TypeAlias = Literal["mlm", "tsdae", "simcse"]
@@ -52,7 +52,8 @@ class ScratchRecipe:
 @brief_repr
 @dataclass(frozen=True)
 class ModelRecipe:
-    """What is trained: the folder `base`, or a model from `scratch`. `dense` adds a layer to that many dimensions after pooling.
+    """What is trained: the folder `base`, or a model from `scratch`. `dense` adds a layer to that many dimensions after pooling;
+    of a multi-vector model it is the dimension of a token's vector (128 by default).
 
     `layers` keeps only these layers of the base, counted from 0. `prompts = false` drops the base's prompts: the trained model has none.
 
@@ -148,7 +149,7 @@ class TopKeys:
 @brief_repr
 @dataclass(frozen=True, kw_only=True)
 class Recipe(TopKeys):
-    """A whole training. `kind` is "sentence" for a sentence encoder, "cross" for a cross-encoder."""
+    """A whole training. `kind` is "sentence" for a sentence encoder, "cross" for a cross-encoder, "multi_vector" for late interaction."""
 
     model: ModelRecipe
     stages: tuple[StageRecipe, ...]
@@ -160,7 +161,11 @@ class Recipe(TopKeys):
             not any(stage.keep_head for stage in self.stages[:-1]),
             "stage: keep_head is for the last stage, since later ones change the encoder that a head reads",
         )
-        if self.kind == "cross":
+        if self.kind == "multi_vector":
+            set_here = [name for name in ("pooling", "normalize", "head") if getattr(self.model, name) is not None]
+            refuse_unless(not set_here, f"model: {', '.join(set_here)} has no meaning for a multi-vector model, whose tokens are compared")
+            refuse_unless(not self.stages[-1].keep_head, "stage: keep_head is for sentence encoders; a multi-vector model keeps no head")
+        elif self.kind == "cross":
             refuse_unless(not self.stages[-1].keep_head, "stage: keep_head is for sentence encoders; a cross-encoder keeps its head always")
             set_here = [
                 name for name in ("pooling", "normalize", "dense", "layers", "extend_vocabulary") if getattr(self.model, name) is not None

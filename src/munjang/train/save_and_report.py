@@ -168,6 +168,7 @@ def _make_card(recipe: Recipe, outcome: Outcome, result: TrainResult) -> CardFac
         license=recipe.license,
         settings=_describe_settings(recipe),
         warnings=tuple(map(str, result.diagnoses)),
+        over_tokens=recipe.kind == "multi_vector",
     )
 
 

@@ -31,10 +31,10 @@ from munjang.train.build import build_encoder
 from munjang.train.dev import Evaluation, Role, find_kept_classifier, list_classifiers, read_dev
 from munjang.train.distill.teacher_targets import TeacherLabels, TeacherTargets, prepare_targets
 from munjang.train.encoder import Dense, Normalize, TailNorm, TrainableEncoder
-from munjang.train.examples import VECTOR_FILES, DataSource, Example, ExampleSet, TeacherRecipe, read_examples
+from munjang.train.examples import VECTOR_FILES, DataShape, DataSource, Example, ExampleSet, TeacherRecipe, read_examples
 from munjang.train.load_folder import load_encoder, quiet_transformers
 from munjang.train.objectives.base import Objective
-from munjang.train.objectives.registry import OBJECTIVES, choose_objective, make_objective
+from munjang.train.objectives.registry import OBJECTIVES, ObjectiveChoice, choose_objective, make_objective
 from munjang.train.recipe import Recipe, StageRecipe
 from munjang.train.report import PAIRS, Spread, find_middle
 from munjang.train.sampling import Sampled
@@ -101,9 +101,18 @@ class SentenceTask:
 
 
 def prepare_stage(
-    recipe: StageRecipe, encoder: TrainableEncoder, *, number: int, seed: int, ask_teacher: AskTeacher | None = None
+    recipe: StageRecipe,
+    encoder: TrainableEncoder,
+    *,
+    number: int,
+    seed: int,
+    ask_teacher: AskTeacher | None = None,
+    choose: Callable[[DataShape], ObjectiveChoice] = choose_objective,
 ) -> Stage:
-    """Read, tokenise and plan one stage; heads are initialised from the seed. `ask_teacher` asks the recipe's teacher for its vectors."""
+    """Read, tokenise and plan one stage; heads are initialised from the seed.
+
+    `ask_teacher` asks the recipe's teacher for its vectors, `choose` says the objective of data for which the recipe names none.
+    """
     torch.manual_seed(seed * 1000 + number)
     sets = [read_examples(source, seed=seed) for source in recipe.data]
     table = TokenTable((text for found in sets for example in found.examples for text in example.texts), encoder.tokens)
@@ -115,7 +124,7 @@ def prepare_stage(
         key = (source.objective, source.teacher, repr(source.settings), found.classes, found.label_kind, found.columns)
         if key not in known:
             _refuse_misfit(_name_objective(recipe, source), found)
-            made, why = _make_objective(recipe, source, found, encoder.dimension)
+            made, why = _make_objective(recipe, source, found, encoder.dimension, choose)
             made.attach(encoder, table.find_used_pieces().tolist())
             if made.needs_teacher_model:
                 made.attach_teacher(_load_teacher_model(source.teacher or recipe.teacher, found), encoder)
@@ -191,14 +200,16 @@ def _name_objective(recipe: StageRecipe, source: DataSource) -> str | None:
     return source.objective or by_teacher[0] or recipe.objective or by_teacher[1]
 
 
-def _make_objective(recipe: StageRecipe, source: DataSource, found: ExampleSet, dimension: int) -> tuple[Objective, str | None]:
+def _make_objective(
+    recipe: StageRecipe, source: DataSource, found: ExampleSet, dimension: int, choose: Callable[[DataShape], ObjectiveChoice]
+) -> tuple[Objective, str | None]:
     name = _name_objective(recipe, source)
     settings = source.settings if source.settings is not None else recipe.settings
     why = None
     if name in TEXT_OBJECTIVES:
         return TEXT_OBJECTIVES[name].build(settings, dimension=0, num_labels=None), why
     if name is None:
-        choice = choose_objective(found.shape())
+        choice = choose(found.shape())
         name, settings, why = choice.name, {**choice.settings, **settings}, choice.reason
     classes = len(found.classes) or None
     return make_objective(name, settings, dimension=dimension, num_labels=classes), why

@@ -24,6 +24,7 @@ from torch import Tensor
 
 from munjang.report.training_words import TrainingWord
 from munjang.train.objectives.base import Objective, all_pairs
+from munjang.train.packing import PackedTexts
 from munjang.train.settings import refuse_unless
 
 
@@ -68,11 +69,8 @@ class LateInteraction(Objective):
         hidden_TW, packed, vectors_ND = encoder.hidden_and_vectors([text for column in ids for text in column])
         is_special_T = torch.isin(packed.ids_T, torch.tensor(self.special, device=packed.ids_T.device))
         # special tokens stand at a text's beginning and end: the row of the first token is never one that counts
-        kept_T = ~is_special_T & (packed.positions_T <= length)
-        text_T = torch.arange(len(packed.lengths_N), device=hidden_TW.device).repeat_interleave(packed.lengths_N)
-        places_T = (text_T * length + packed.positions_T - 1)[kept_T]
-        padded = hidden_TW.new_zeros(len(packed.lengths_N) * length, self.width).index_copy(0, places_T, hidden_TW[kept_T])
-        rows_NX = torch.cat([vectors_ND, padded.view(len(packed.lengths_N), -1)[packed.order_N]], dim=1)
+        tokens_NX = lay_tokens(hidden_TW, packed, length=length, first=1, kept_T=~is_special_T)
+        rows_NX = torch.cat([vectors_ND, tokens_NX], dim=1)
         return list(torch.split(rows_NX, count))
 
     def loss(self, columns: list[Tensor], labels: Tensor) -> Tensor:  # noqa: ARG002
@@ -93,11 +91,26 @@ class LateInteraction(Objective):
         return by_text + self.settings.late_weight * F.cross_entropy(score_BN * self.settings.late_scale, own_B)
 
     def _split(self, rows_BX: Tensor) -> tuple[Tensor, Tensor]:
-        """Return unit token rows, up to the longest text, and which of them are tokens."""
-        rows_BLW = F.normalize(rows_BX[:, self.dimension :].reshape(len(rows_BX), -1, self.width), dim=-1)
-        real_BL = rows_BLW.detach().abs().sum(dim=-1) > 0
-        longest = int(real_BL.any(dim=0).sum())
-        return rows_BLW[:, : max(longest, 1)], real_BL[:, : max(longest, 1)]
+        return split_tokens(rows_BX[:, self.dimension :], self.width)
+
+
+def lay_tokens(rows_TW: Tensor, packed: PackedTexts, *, length: int, first: int = 0, kept_T: Tensor | None = None) -> Tensor:
+    """Return each text's token rows side by side, (N, length × W), in the texts' own order: from position `first`, padded with zeros."""
+    places_T = packed.positions_T - first
+    inside_T = (places_T >= 0) & (places_T < length)
+    kept_T = inside_T if kept_T is None else kept_T & inside_T
+    count, width = len(packed.lengths_N), rows_TW.shape[1]
+    text_T = torch.arange(count, device=rows_TW.device).repeat_interleave(packed.lengths_N)
+    padded = rows_TW.new_zeros(count * length, width).index_copy(0, (text_T * length + places_T)[kept_T], rows_TW[kept_T])
+    return padded.view(count, -1)[packed.order_N]
+
+
+def split_tokens(rows_BX: Tensor, width: int) -> tuple[Tensor, Tensor]:
+    """Return what `lay_tokens` laid as unit rows, up to the longest text, and which of them are tokens."""
+    rows_BLW = F.normalize(rows_BX.reshape(len(rows_BX), -1, width), dim=-1)
+    real_BL = rows_BLW.detach().abs().sum(dim=-1) > 0
+    longest = max(int(real_BL.any(dim=0).sum()), 1)
+    return rows_BLW[:, :longest], real_BL[:, :longest]
 
 
 def score_maxsim(queries_BQD: Tensor, asked_BQ: Tensor, texts_NTD: Tensor, real_NT: Tensor) -> Tensor:

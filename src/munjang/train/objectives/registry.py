@@ -27,6 +27,7 @@ from munjang.train.objectives.base import Objective
 from munjang.train.objectives.contrastive import Contrastive, InBatch, OnlineContrastive, TripletObjective
 from munjang.train.objectives.labelled import Angle, Classification, Cosent, Distillation, MarginMse, Regression
 from munjang.train.objectives.late_interaction import LateInteraction
+from munjang.train.objectives.maxsim import MaxSim, MaxSimScores
 from munjang.train.objectives.score_distillation import ScoreDistillation
 from munjang.train.objectives.score_losses import (
     Bce,
@@ -123,6 +124,8 @@ _OBJECTIVE_CLASSES: tuple[type[Objective], ...] = (
     TripletObjective,
     InBatch,
     LateInteraction,
+    MaxSim,
+    MaxSimScores,
     Cosent,
     Angle,
     Contrastive,
