@@ -40,7 +40,8 @@ class TuneSettings:
     """How often each text is read."""
     most_steps: int = 200
     batch_texts: int = 64
-    learning_rate: float = 3e-5
+    learning_rate: float = 1e-4
+    """Chosen on ParaKQC's intents and SAE4K's types, on which 3e-5 gives 3.9 points of macro-F1 less and 2e-4 as much."""
     temperature: float = 0.1
     warmup: float = 0.1
 

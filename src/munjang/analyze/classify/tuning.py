@@ -1,7 +1,8 @@
 """Examples and something that tunes a model → a classifier on the tuned model, where held-out examples say that it is better.
 
 What tunes is handed in (`munjang.train.tune_labels.BodyTuner`): training needs torch, this does not. The tuned model is compared with the
-frozen one on the same folds, and kept in the classifier's folder only where it labels more held-out rows right.
+frozen one on the same folds, and kept in the classifier's folder unless it labels fewer held-out rows right, or the same ones: with a
+third of the examples held out it has more to lose than the frozen one, so a draw speaks for it.
 
 Shapes: N rows, D dimensions, C labels.
 """
@@ -48,7 +49,7 @@ class TuneOutcome:
     """What tuning did to labels of held-out rows."""
 
     kept: bool
-    """It labels more held-out rows right than the frozen one."""
+    """It labels as many held-out rows right as the frozen one or more, and not the same ones."""
     frozen_accuracy: float
     tuned_accuracy: float
     mended: int
@@ -121,7 +122,16 @@ def compare_tuned(
             made = fit_classifier(known, give_numbers(target_NC[outside], multi=multi), multi=multi, vectors=rows_ND[outside])
             best_NC = predict_rows(made, rows_ND[inside], target_NC.shape[1])
             errors[name][inside] = (best_NC != target_NC[inside]).sum(axis=1)
-    mended, broken = int((errors["tuned"] < errors["frozen"]).sum()), int((errors["frozen"] < errors["tuned"]).sum())
+    return judge_errors(errors["frozen"][held], errors["tuned"][held])
+
+
+def judge_errors(frozen_N: NDArray[np.int64], tuned_N: NDArray[np.int64]) -> TuneOutcome:
+    """Return whether a tuned body is kept, from the errors in the labels of held-out rows.
+
+    >>> judge_errors(np.array([1, 0, 1]), np.array([0, 1, 1])).kept, judge_errors(np.array([1, 0]), np.array([1, 1])).kept
+    (True, False)
+    """
+    mended, broken = int((tuned_N < frozen_N).sum()), int((frozen_N < tuned_N).sum())
     p = sum(comb(mended + broken, wins) for wins in range(mended, mended + broken + 1)) / 2 ** (mended + broken)
-    accuracy = {name: float((each[held] == 0).mean()) for name, each in errors.items()}
-    return TuneOutcome(mended > broken, accuracy["frozen"], accuracy["tuned"], mended, broken, p)
+    frozen, tuned = (float((each == 0).mean()) for each in (frozen_N, tuned_N))
+    return TuneOutcome(mended >= max(broken, 1), frozen, tuned, mended, broken, p)
