@@ -30,7 +30,7 @@ _NAMES = {
     "munjang.library.index_config": ("Tuning",),
     "munjang.library.tune": ("TuneReport", "tune"),
     "munjang.library.indexing": ("AddReport",),
-    "munjang.library.results": ("Hit", "Info"),
+    "munjang.library.results": ("Hit", "Hits", "Info"),
     "munjang.library.store": ("Document",),
     "munjang.library.rerank": ("BudgetWarning",),
     "munjang.library.search": ("SearchWeights", "UnknownKeyWarning"),
@@ -38,7 +38,7 @@ _NAMES = {
     "munjang.vectors.topk": ("top_k",),
     "munjang.vectors.quantize": ("quantize",),
     "munjang.text.morphology": ("Morph", "Morphology", "Sentence", "analyse"),
-    "munjang.analyze.keywords": ("Keyword", "extract_keywords", "find_cluster_phrases"),
+    "munjang.analyze.keywords": ("Keyword", "Keywords", "extract_keywords", "find_cluster_phrases"),
     "munjang.analyze.clusters": ("Clustering", "cluster"),
     "munjang.analyze.dedupe": ("Deduped", "dedupe"),
     "munjang.analyze.match": ("Match", "Matched", "match"),
@@ -51,11 +51,11 @@ _NAMES = {
     "munjang.analyze.classify.tuning": ("TuneOutcome", "TunedFit", "fit_tuned_classifier"),
     "munjang.analyze.classify.zero_shot": ("classify_by_entailment", "classify_texts", "make_classifier"),
     "munjang.analyze.topics.fitting": ("fit_topics",),
-    "munjang.analyze.topics.model": ("Topic", "TopicModel", "TopicSettings"),
+    "munjang.analyze.topics.model": ("Assigned", "Topic", "TopicModel", "TopicSettings"),
     "munjang.analyze.topics.saving": ("load_topics", "save_topics"),
     "munjang.analyze.layout": ("lay_out",),
     "munjang.analyze.pairs": ("MinedPairs", "Pair", "mine_pairs"),
-    "munjang.analyze.topics.assign": ("Assigned", "assign_topics", "find_topics"),
+    "munjang.analyze.topics.assign": ("assign_topics", "find_topics"),
     "munjang.analyze.topics.edit": ("merge_topics", "reduce_topics", "rename_topic", "set_outliers", "split_topic", "update_topics"),
     "munjang.analyze.topics.describe": ("topics_over_time", "topics_per_class"),
     "munjang.evaluate.calibrate": ("Calibration", "calibrate", "load_calibration"),
@@ -117,6 +117,7 @@ if TYPE_CHECKING:
     from munjang.analyze.dedupe import Deduped as Deduped
     from munjang.analyze.dedupe import dedupe as dedupe
     from munjang.analyze.keywords import Keyword as Keyword
+    from munjang.analyze.keywords import Keywords as Keywords
     from munjang.analyze.keywords import extract_keywords as extract_keywords
     from munjang.analyze.keywords import find_cluster_phrases as find_cluster_phrases
     from munjang.analyze.layout import lay_out as lay_out
@@ -126,7 +127,6 @@ if TYPE_CHECKING:
     from munjang.analyze.pairs import MinedPairs as MinedPairs
     from munjang.analyze.pairs import Pair as Pair
     from munjang.analyze.pairs import mine_pairs as mine_pairs
-    from munjang.analyze.topics.assign import Assigned as Assigned
     from munjang.analyze.topics.assign import assign_topics as assign_topics
     from munjang.analyze.topics.assign import find_topics as find_topics
     from munjang.analyze.topics.describe import topics_over_time as topics_over_time
@@ -138,6 +138,7 @@ if TYPE_CHECKING:
     from munjang.analyze.topics.edit import split_topic as split_topic
     from munjang.analyze.topics.edit import update_topics as update_topics
     from munjang.analyze.topics.fitting import fit_topics as fit_topics
+    from munjang.analyze.topics.model import Assigned as Assigned
     from munjang.analyze.topics.model import Topic as Topic
     from munjang.analyze.topics.model import TopicModel as TopicModel
     from munjang.analyze.topics.model import TopicSettings as TopicSettings
@@ -184,6 +185,7 @@ if TYPE_CHECKING:
     from munjang.library.ranking import Hybrid as Hybrid
     from munjang.library.rerank import BudgetWarning as BudgetWarning
     from munjang.library.results import Hit as Hit
+    from munjang.library.results import Hits as Hits
     from munjang.library.results import Info as Info
     from munjang.library.search import SearchWeights as SearchWeights
     from munjang.library.search import UnknownKeyWarning as UnknownKeyWarning

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from munjang.analyze.dedupe import find_same_rows
 from munjang.errors import MissingExtra, UsageError
 from munjang.options import Option, Seed, check_options
+from munjang.tables import Row, Table
 from munjang.types import Ints, Vectors
 from munjang.vectors.range_search import visit_pairs_within
 from munjang.vectors.similarity import prepare_rows, to_rows
@@ -171,7 +172,7 @@ class _Options:
 
 
 @dataclass(frozen=True)
-class Clustering:
+class Clustering(Table):
     """The cluster of each row, −1 for none, and the silhouette (−1 to 1), if there is one."""
 
     labels_N: Ints
@@ -180,6 +181,10 @@ class Clustering:
     def __repr__(self) -> str:
         made = [count(len(self.sizes), "cluster"), count(len(self.labels_N), "row"), f"{self.outliers:,} without a cluster"]
         return name_facts("Clustering", made if self.silhouette is None else [*made, f"silhouette {self.silhouette:.3f}"])
+
+    def to_rows(self) -> list[Row]:
+        """Return the cluster of each row, −1 for none."""
+        return [{"cluster": label} for label in self.labels_N.tolist()]
 
     @property
     def sizes(self) -> dict[int, int]:

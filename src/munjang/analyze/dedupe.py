@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from munjang.errors import UsageError
 from munjang.options import Option, check_options
+from munjang.tables import Row, Table
 from munjang.text.validate_texts import validate_texts
 from munjang.types import Ints, Vectors
 from munjang.vectors.similarity import prepare_rows, to_rows
@@ -95,11 +96,17 @@ class Dropped:
 
 @brief_repr
 @dataclass(frozen=True)
-class Deduped:
+class Deduped(Table):
     """What stays and what goes, both in order."""
 
     kept: tuple[int, ...]
     dropped: tuple[Dropped, ...]
+
+    def to_rows(self) -> list[Row]:
+        """Return for each row whether it is kept, and the row that stands for it, which is itself where it is kept."""
+        rows: dict[int, Row] = {row: {"kept": True, "same_as": row, "score": 1.0} for row in self.kept}
+        rows |= {each.row: {"kept": False, "same_as": each.kept, "score": each.score} for each in self.dropped}
+        return [rows[row] for row in sorted(rows)]
 
 
 def dedupe(

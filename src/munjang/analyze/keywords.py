@@ -10,6 +10,7 @@ Shapes: N texts, C candidates, D dimensions.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from munjang.errors import UsageError, quote
 from munjang.options import Option, check_options
+from munjang.tables import Row, Table
 from munjang.text.korean import has_hangul
 from munjang.text.phrases import end_in_nouns, find_noun_phrases
 from munjang.text.tagging import Tagger
@@ -28,6 +30,8 @@ from munjang.text.validate_texts import validate_texts
 from munjang.types import Encoder, Vectors, check_encoder
 from munjang.vectors.similarity import normalize, to_rows
 from munjang.wording import brief_repr
+
+_LATIN = "[A-Za-z0-9]"
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,21 @@ def find_candidates(
         total.update({key: len(at) for key, at in places.items()})
     frequent = [{key: one for key, one in each.items() if total[key] >= min_frequency} for each in found]
     return _keep_noun_endings(frequent, by)
+
+
+def find_given(text: str, phrases: Sequence[str]) -> list[Candidate]:
+    """Return those of the phrases that stand in a cleaned text, without regard to case; in Latin script as whole words.
+
+    >>> [(one.text, one.places) for one in find_given("기후변화는 rain과 rainbow", ["기후변화", "rain", "눈"])]
+    [('기후변화', ((0, 4),)), ('rain', ((6, 10),))]
+    """
+    found = []
+    for phrase in dict.fromkeys(" ".join(clean(each).split()) for each in phrases):
+        before, after = (rf"(?{look}{_LATIN})" if re.match(_LATIN, end) else "" for look, end in (("<!", phrase[:1]), ("!", phrase[-1:])))
+        spaced = before + r"\s+".join(map(re.escape, phrase.split())) + after
+        places = tuple(at.span() for at in re.finditer(spaced, text, re.IGNORECASE)) if phrase else ()
+        found += [Candidate(phrase, places)] if places else []
+    return found
 
 
 def _keep_noun_endings(found: list[dict[str, Candidate]], by: Tagger | None) -> list[list[Candidate]]:
@@ -200,6 +219,14 @@ class Keyword:
     places: tuple[tuple[int, int], ...]
 
 
+class Keywords(Table, list[tuple[Keyword, ...]]):
+    """The keywords of each text, in the order of the texts."""
+
+    def to_rows(self) -> list[Row]:
+        """Return the keywords of all texts, each with the number of its text, from 0."""
+        return [{"text": place, "keyword": one.text, "score": one.score} for place, each in enumerate(self) for one in each]
+
+
 def extract_keywords(
     texts: Sequence[str],
     encoder: Encoder,
@@ -216,7 +243,8 @@ def extract_keywords(
     min_frequency: Annotated[int, Option("Minimum number of times a phrase occurs in all texts together.", min=1)] = 1,
     vectors: ArrayLike | None = None,
     by: Tagger | None = None,
-) -> list[tuple[Keyword, ...]]:
+    candidates: Sequence[str] | Sequence[Sequence[str]] | None = None,
+) -> Keywords:
     """Return the keywords of each text in the order in which they were chosen; a text without candidates has none.
 
     `vectors` are the texts' vectors if they are known already. `by` finds nouns (`text.tagging.choose_tagger`); without it, the best
@@ -225,23 +253,43 @@ def extract_keywords(
     check_encoder(encoder)
     check_options(extract_keywords, locals())
     texts = validate_texts(texts)
-    different = list(dict.fromkeys(map(clean, texts)))
-    found = find_candidates(different, words=(min_words, max_words), min_frequency=min_frequency, by=by)
+    asked = _pair_with_candidates(texts, candidates)
+    different = list(dict.fromkeys(asked))
+    found = (
+        find_candidates([text for text, _ in different], words=(min_words, max_words), min_frequency=min_frequency, by=by)
+        if candidates is None
+        else [find_given(text, given) for text, given in different]
+    )
     phrases = list(dict.fromkeys(one.text for each in found for one in each))
     if vectors is not None and len(to_rows(vectors, "vectors")) != len(texts):
         raise UsageError(f"vectors: found {len(to_rows(vectors, 'vectors')):,} for {len(texts):,} texts; expected one for each")
     seed = [" ".join(seed_words)] if seed_words else []
-    known = _encode_phrases([*(different if vectors is None else []), *seed, *phrases], encoder)
+    known = _encode_phrases([*((text for text, _ in different) if vectors is None else ()), *seed, *phrases], encoder)
     if vectors is not None:
         known.add(list(map(clean, texts)), normalize(vectors))
     answers = {}
-    for text, each in zip(different, found, strict=True):
+    for (text, given), each in zip(different, found, strict=True):
         text_D = _draw(known[text], known[seed[0]] if seed else None)
         unit_CD = known.several([one.text for one in each])
         relevance_C = np.asarray(unit_CD @ text_D)
         places = choose(relevance_C, unit_CD, k=top, how=choice, diversity=diversity, pool=pool) if each else ()
-        answers[text] = tuple(Keyword(each[at].text, float(relevance_C[at]), each[at].places) for at in places)
-    return [answers[clean(text)] for text in texts]
+        answers[text, given] = tuple(Keyword(each[at].text, float(relevance_C[at]), each[at].places) for at in places)
+    return Keywords(answers[key] for key in asked)
+
+
+def _pair_with_candidates(
+    texts: Sequence[str], candidates: Sequence[str] | Sequence[Sequence[str]] | None
+) -> list[tuple[str, tuple[str, ...]]]:
+    """Return each cleaned text with the phrases that it may have as keywords; with none where they are to be found."""
+    if candidates is None:
+        return [(clean(text), ()) for text in texts]
+    if isinstance(candidates, str) or not isinstance(candidates, Sequence):
+        raise UsageError(f"candidates are {quote(str(candidates))}, expected a list of phrases, or one such list for each text")
+    if all(isinstance(each, str) for each in candidates):
+        return [(clean(text), tuple(validate_texts(candidates, name="candidates"))) for text in texts]
+    if len(candidates) != len(texts):
+        raise UsageError(f"candidates: found {len(candidates):,} lists for {len(texts):,} texts; expected one for each")
+    return [(clean(text), tuple(validate_texts(given, name="candidates"))) for text, given in zip(texts, candidates, strict=True)]
 
 
 class _Known:

@@ -13,7 +13,7 @@ Shapes: N rows on the left, M on the right, D dimensions, K neighbours, P candid
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Annotated
 
@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from munjang.analyze.numbers import contradict, read_numbers
 from munjang.errors import UsageError
 from munjang.options import Option, check_options
+from munjang.tables import Row, Table
 from munjang.types import Floats, Ints, Vectors
 from munjang.vectors.similarity import check_same_dimension, prepare_rows, similarity, to_rows
 from munjang.vectors.topk import top_k
@@ -141,7 +142,7 @@ class Match:
 
 @brief_repr
 @dataclass(frozen=True)
-class Matched:
+class Matched(Table):
     """Who goes with whom."""
 
     matches: tuple[Match, ...]
@@ -150,6 +151,10 @@ class Matched:
     right_alone: tuple[int, ...]
     exact: bool
     """Whether no other matching has a larger sum of scores."""
+
+    def to_rows(self) -> list[Row]:
+        """Return the matches, by the left row."""
+        return [asdict(each) for each in self.matches]
 
 
 def match(

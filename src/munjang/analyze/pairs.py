@@ -23,6 +23,7 @@ from munjang.analyze.dedupe import find_connected, find_same_rows, measure_overl
 from munjang.analyze.numbers import numbers_differ
 from munjang.errors import UsageError
 from munjang.options import Option, check_options
+from munjang.tables import Row, Table
 from munjang.text.validate_texts import validate_texts
 from munjang.types import Ints, Vectors
 from munjang.vectors.similarity import prepare_rows, to_rows
@@ -72,7 +73,7 @@ class Pairs(Sequence[Pair]):
 
 @brief_repr
 @dataclass(frozen=True)
-class MinedPairs:
+class MinedPairs(Table):
     """The pairs and identical rows of a collection."""
 
     pairs: Pairs
@@ -81,6 +82,10 @@ class MinedPairs:
     """Groups of identical rows, two or more each."""
     cut: bool
     """Whether there are more pairs at or above the threshold than were asked for."""
+
+    def to_rows(self) -> list[Row]:
+        """Return the pairs, best first."""
+        return [pair._asdict() for pair in self.pairs]
 
     def groups(self) -> list[tuple[int, ...]]:
         """Return groups of rows connected by pairs or equality, the largest first."""

@@ -33,7 +33,7 @@ from munjang.library.open_store import DistributedOption, check_model, choose_vi
 from munjang.library.questions import blend_liked, check_question, make_queries, make_request
 from munjang.library.ranking import By, Query
 from munjang.library.records import Records, documents, storable
-from munjang.library.results import Hit, Info, info_of
+from munjang.library.results import Hit, Hits, Info, info_of
 from munjang.library.search import KnownKeys, Readers, Request, SearchWeights, find, finish
 from munjang.library.store import Document, NewWeights, Store
 from munjang.library.turns import WriterTurns, read_again
@@ -204,7 +204,7 @@ class Library:
         explain: Annotated[bool, Option("Show what each hit's score is made of.")] = False,
         as_typed: Annotated[bool, Option("Take the query word for word: correct no typing errors and add no spaces.")] = False,
         notes: list[str] | None = None,
-    ) -> list[Hit]:
+    ) -> Hits:
         """Return the k best documents, best first.
 
         Words and meaning both count; `by` restricts the search to one of them, or is a `Hybrid` with other weights. A library with token
@@ -250,7 +250,7 @@ class Library:
         explain: bool = False,
         as_typed: bool = False,
         notes: list[str] | None = None,
-    ) -> list[list[Hit]]:
+    ) -> list[Hits]:
         """Return an answer for each query, as `search` with these options would, but encoded and searched together.
 
         `budget_seconds` is for each query. `like` and `unlike` belong to one query, so they are not taken.
@@ -384,14 +384,14 @@ class Library:
                 progress(len(batch))
         return replace(report, seconds=time.perf_counter() - start)
 
-    def _find(self, queries: Sequence[Query], request: Request) -> list[list[Hit]]:
+    def _find(self, queries: Sequence[Query], request: Request) -> list[Hits]:
         def find_in_one_commit() -> list[list[Hit]]:
             with self.store.snapshot():
                 if self.encoder is not None:
                     check_model(self.store, self.encoder)
                 return find(self.store, self.vector_search, queries, request, readers=Readers(self.query_encoder, self.encoder))
 
-        return finish(read_again(find_in_one_commit), [query.text for query in queries], request)
+        return [Hits(hits) for hits in finish(read_again(find_in_one_commit), [query.text for query in queries], request)]
 
     def prepare_queries(self, texts: Sequence[str]) -> list[Query]:
         """Return what a search compares of questions: their vectors, words and, where the library has them, tokens."""

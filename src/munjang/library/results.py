@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from munjang.library.store import Metadata, Store
 from munjang.library.words import read_analysis, without_dictionary
+from munjang.tables import Row, Table
 from munjang.wording import brief_repr
 
 
@@ -102,6 +103,17 @@ class Hit:
     def citation(self) -> str | None:
         """Where the passage stands, for people: "report.pdf, page 4, Winter › Roads"; None for a text that came from no file."""
         return cite(self.metadata, self.start)
+
+
+class Hits(Table, list[Hit]):
+    """The answer to one question, best first."""
+
+    def to_rows(self) -> list[Row]:
+        """Return the hits; metadata follow under their own names, after `metadata_` where a column has that name already."""
+        own = [{"id": hit.id, "score": hit.score, "passage": hit.passage, "citation": hit.citation, "text": hit.text} for hit in self]
+        keys = dict.fromkeys(key for hit in self for key in hit.metadata)
+        names = {key: f"metadata_{key}" if key in ("id", "score", "passage", "citation", "text") else key for key in keys}
+        return [row | {name: hit.metadata.get(key) for key, name in names.items()} for row, hit in zip(own, self, strict=True)]
 
 
 @brief_repr

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
@@ -39,6 +39,7 @@ from munjang.models.registry import resolve_reranker
 from munjang.models.save import save_cross_folder
 from munjang.options import ComputeOption, DeviceOption, EngineOption, Option
 from munjang.other_names import LOAD, PREDICT, RANK, explain_other_names
+from munjang.tables import Row, Table
 from munjang.text.batching import plan_batches
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
 from munjang.text.validate_texts import validate_pairs, validate_text, validate_texts
@@ -61,7 +62,7 @@ class RankedText:
 
 @brief_repr
 @dataclass(frozen=True)
-class Ranking:
+class Ranking(Table):
     """Documents, best first, and how far the scoring got."""
 
     documents: list[RankedText]
@@ -69,6 +70,10 @@ class Ranking:
     """How many documents were scored; the rest follow in the order they came in, without a score."""
     cut: list[int] = field(default_factory=list)
     """The numbers of documents that were too long with the query to be read to their end."""
+
+    def to_rows(self) -> list[Row]:
+        """Return the documents, best first."""
+        return [asdict(each) for each in self.documents]
 
 
 class CrossEncoder:

@@ -10,6 +10,7 @@ import numpy as np
 
 from munjang.engine.modules import Activation
 from munjang.errors import UsageError, quote
+from munjang.tables import Row, Table
 from munjang.types import Vectors
 from munjang.wording import brief_repr
 
@@ -20,7 +21,7 @@ DEFAULT_SCORE: ScoreKind = "model"
 
 @brief_repr
 @dataclass(frozen=True)
-class PairScores:
+class PairScores(Table):
     """Scores, and which pairs did not fit."""
 
     scores: Vectors
@@ -29,6 +30,15 @@ class PairScores:
     """Indices of the pairs whose second text lost its end (or whose first text alone was too long)."""
     labels: tuple[str, ...] = ()
     """The names of the columns of `scores`; none where there is one number per pair."""
+
+    def to_rows(self) -> list[Row]:
+        """Return the score of each pair; of a model with several labels, the label and the score of each label."""
+        if not self.labels:
+            return [{"score": score} for score in self.scores.tolist()]
+        return [
+            {"label": label, **dict(zip(self.labels, scores, strict=True))}
+            for label, scores in zip(self.predicted, self.scores.tolist(), strict=True)
+        ]
 
     @property
     def predicted(self) -> list[str]:

@@ -13,11 +13,11 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape as _escape
 from typing import Any
 
 from munjang.report.training_words import TrainingWord
 from munjang.report.words import say
+from munjang.tables import escape as escape
 from munjang.wording import Language
 
 _SYSTEM_FONTS = "system-ui, -apple-system, 'Segoe UI'"
@@ -93,16 +93,6 @@ def data(name: str, value: Any) -> str:
     written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     written = written.encode(errors="replace").decode()  # a lone surrogate fits in no file
     return f'<script type="application/json" id="{escape(name)}">{written}</script>'
-
-
-def escape(written: str) -> str:
-    """Return text as HTML; what is no text (control characters, lone surrogates) becomes U+FFFD.
-
-    >>> escape('<a "b">')
-    '&lt;a &quot;b&quot;&gt;'
-    """
-    plain = written if written.isprintable() else "".join(ch if ch.isprintable() or ch.isspace() else "\ufffd" for ch in written)
-    return _escape(plain.replace("\x0c", " ").replace("\x0b", " "), quote=True)
 
 
 def _hash(script: str) -> str:

@@ -10,11 +10,12 @@ Which words a library searches by is left to `korean`, noun phrases to `phrases`
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 from munjang.errors import MissingExtra
 from munjang.options import Option, check_options
+from munjang.tables import Row, Table
 from munjang.text.korean import check_user_words, kiwi_is_installed, split_each_with_kiwi
 from munjang.text.unicode import clean
 from munjang.text.validate_texts import validate_texts
@@ -54,11 +55,15 @@ class Sentence:
 
 @brief_repr
 @dataclass(frozen=True)
-class Morphology:
+class Morphology(Table):
     """A text as it was analysed (in NFC), and its sentences."""
 
     text: str
     sentences: tuple[Sentence, ...]
+
+    def to_rows(self) -> list[Row]:
+        """Return the morphemes, in their order."""
+        return [asdict(morph) for morph in self.morphs]
 
     @property
     def morphs(self) -> tuple[Morph, ...]:

@@ -17,6 +17,7 @@ from munjang.analyze.classify.fitting import HALF, find_vectors
 from munjang.analyze.classify.probability import Abstention, to_probabilities
 from munjang.errors import UsageError
 from munjang.options import Option, check_options
+from munjang.tables import Row, Table
 from munjang.text.validate_texts import validate_texts
 from munjang.types import Encoder, Vectors
 from munjang.wording import brief_repr
@@ -47,7 +48,7 @@ class TextLabel:
 
 
 @dataclass(frozen=True, eq=False)
-class TextLabels(Sequence[TextLabel]):
+class TextLabels(Table, Sequence[TextLabel]):
     """What a classifier says of texts, in their order."""
 
     names: tuple[str, ...]
@@ -72,6 +73,19 @@ class TextLabels(Sequence[TextLabel]):
 
     def __repr__(self) -> str:
         return f"TextLabels({len(self):,} texts, {len(self.names):,} labels, {self.answered:.0%} answered)"
+
+    def to_rows(self) -> list[Row]:
+        """Return for each text its label, or labels where it may have several, and how likely that is."""
+        return [
+            {
+                **({"labels": list(each.labels)} if self.multi else {"label": each.label}),
+                "probability": each.probability,
+                "guess": each.guess,
+                "runner_up": each.runner_up,
+                "runner_up_probability": each.runner_up_probability,
+            }
+            for each in self
+        ]
 
     @property
     def best_N(self) -> Any:

@@ -15,15 +15,14 @@ from numpy.typing import ArrayLike
 
 from munjang.analyze.topics.describe import weigh_topic_words
 from munjang.analyze.topics.groups import normalize_rows
-from munjang.analyze.topics.model import TopicModel, find_nearest, label_documents, make_text_keys
+from munjang.analyze.topics.model import Assigned, TopicModel, find_nearest, label_documents, make_text_keys
 from munjang.analyze.topics.topic_words import fill_bag, list_words
 from munjang.errors import UsageError
 from munjang.options import Option, check_options
 from munjang.text.tagging import Tagger, choose_tagger
 from munjang.text.validate_texts import validate_texts
-from munjang.types import Encoder, Floats, Ints, Vectors, check_encoder
+from munjang.types import Encoder, Floats, Vectors, check_encoder
 from munjang.vectors.similarity import to_rows
-from munjang.wording import brief_repr
 
 
 @dataclass(frozen=True)
@@ -86,15 +85,6 @@ def place_topics(model: TopicModel) -> dict[int, tuple[float, float]]:
 
 WINDOW = 4
 """Words of a text that are looked at together in `compute_distribution`."""
-
-
-@brief_repr
-@dataclass(frozen=True)
-class Assigned:
-    """Topics of texts: −1 for none; the score says how well a text fits the nearest topic, whether or not that is enough."""
-
-    labels: Ints
-    scores: Vectors
 
 
 def assign_topics(model: TopicModel, texts: Sequence[str], *, vectors: ArrayLike | None = None, encoder: Encoder | None = None) -> Assigned:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from munjang.analyze.topics.groups import Projection
 from munjang.analyze.topics.topic_words import Bag, compute_diversity
 from munjang.errors import UsageError
+from munjang.tables import Row, Table
 from munjang.text.unicode import clean
 from munjang.types import Floats, Ints, Vectors
 from munjang.wording import brief_repr, count, name_facts, quote_place
@@ -188,8 +189,21 @@ class Documents:
         return len(self.keys_N)
 
 
+@brief_repr
 @dataclass(frozen=True)
-class TopicModel:
+class Assigned(Table):
+    """Topics of texts: −1 for none; the score says how well a text fits the nearest topic, whether or not that is enough."""
+
+    labels: Ints
+    scores: Vectors
+
+    def to_rows(self) -> list[Row]:
+        """Return the topic and the score of each text."""
+        return [{"topic": topic, "score": score} for topic, score in zip(self.labels.tolist(), self.scores.tolist(), strict=True)]
+
+
+@dataclass(frozen=True)
+class TopicModel(Table):
     """Topics and how they were found."""
 
     settings: TopicSettings
@@ -213,6 +227,20 @@ class TopicModel:
     def __repr__(self) -> str:
         made = [count(len(self.topics), "topic"), count(len(self.documents), "document"), f"{self.outliers:,} without a topic"]
         return name_facts("TopicModel", [*made, f"method {self.settings.method}", f"encoder {quote_place(self.encoder_name)}"])
+
+    bars: ClassVar[tuple[str, ...]] = ("size", "coherence")
+
+    def to_rows(self) -> list[Row]:
+        """Return the topics, the largest first."""
+        return [
+            {"topic": each.id, "name": each.name, "size": each.size, "coherence": each.coherence, "words": [word for word, _ in each.words]}
+            for each in self.topics
+        ]
+
+    @property
+    def assigned(self) -> Assigned:
+        """The topic of each document, and how well it fits."""
+        return Assigned(self.labels, self.documents.score_N)
 
     @property
     def labels(self) -> Ints:
