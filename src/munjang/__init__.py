@@ -54,6 +54,8 @@ _NAMES = {
     "munjang.analyze.topics.model": ("Assigned", "Topic", "TopicModel", "TopicSettings"),
     "munjang.analyze.topics.saving": ("load_topics", "save_topics"),
     "munjang.analyze.layout": ("lay_out",),
+    "munjang.report.text_map": ("TextMap", "draw_map"),
+    "munjang.tables": ("Table",),
     "munjang.analyze.pairs": ("MinedPairs", "Pair", "mine_pairs"),
     "munjang.analyze.topics.assign": ("assign_topics", "find_topics"),
     "munjang.analyze.topics.edit": ("merge_topics", "reduce_topics", "rename_topic", "set_outliers", "split_topic", "update_topics"),
@@ -209,6 +211,9 @@ if TYPE_CHECKING:
     from munjang.models.prompted_encoder import PromptedEncoder as PromptedEncoder
     from munjang.models.score_pairs import score_pairs as score_pairs
     from munjang.models.sentence_encoder import SentenceEncoder as SentenceEncoder
+    from munjang.report.text_map import TextMap as TextMap
+    from munjang.report.text_map import draw_map as draw_map
+    from munjang.tables import Table as Table
     from munjang.text.morphology import Morph as Morph
     from munjang.text.morphology import Morphology as Morphology
     from munjang.text.morphology import Sentence as Sentence

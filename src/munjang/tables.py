@@ -8,6 +8,7 @@ never markup.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from html import escape as _escape
@@ -33,6 +34,8 @@ class Table(ABC):
 
     bars: ClassVar[tuple[str, ...]] = ("score", "probability")
     """The columns whose numbers have bars."""
+    columns: ClassVar[tuple[str, ...]] = ()
+    """The columns that rows always have, in their order; a result without rows has these."""
 
     @abstractmethod
     def to_rows(self) -> list[Row]:
@@ -44,7 +47,8 @@ class Table(ABC):
             from pandas import DataFrame
         except ModuleNotFoundError as error:
             raise _missing("pandas") from error
-        return DataFrame(self.to_rows(), index=index)
+        rows = self.to_rows()
+        return DataFrame(rows, index=index, columns=None if rows else list(self.columns))
 
     def to_polars(self) -> Any:
         """Return a polars DataFrame."""
@@ -52,14 +56,12 @@ class Table(ABC):
             from polars import DataFrame
         except ModuleNotFoundError as error:
             raise _missing("polars") from error
-        return DataFrame(self.to_rows(), infer_schema_length=None)
+        rows = self.to_rows()
+        return DataFrame(rows, schema=None if rows else list(self.columns), infer_schema_length=None, strict=False)
 
     def _repr_html_(self) -> str:
         rows = self.to_rows()
-        return write_html(rows, bars=self.bars, title=self._title(len(rows)))
-
-    def _title(self, rows: int) -> str:
-        return f"{type(self).__name__}: {count(rows, 'row')}"
+        return write_html(rows, bars=self.bars, title=f"{type(self).__name__}: {count(len(rows), 'row')}")
 
 
 def write_html(rows: Sequence[Row], *, bars: Sequence[str] = (), title: str = "") -> str:
@@ -70,7 +72,7 @@ def write_html(rows: Sequence[Row], *, bars: Sequence[str] = (), title: str = ""
     """
     shown = rows[:SHOWN_ROWS]
     names = list(shown[0]) if shown else []
-    largest = {name: max((float(row[name]) for row in rows if _is_number(row[name])), default=0.0) for name in names if name in bars}
+    largest = {name: max((float(row[name]) for row in rows if _is_finite(row[name])), default=0.0) for name in names if name in bars}
     top = "".join(f'<th style="{_CELL.format(side=_side(shown, name))}">{escape(name)}</th>' for name in names)
     body = "".join(
         "<tr>" + "".join(_write_cell(row[name], _side(shown, name), largest.get(name)) for name in names) + "</tr>" for row in shown
@@ -94,7 +96,7 @@ def escape(written: str) -> str:
 def _write_cell(value: Any, side: str, largest: float | None) -> str:
     style = _CELL.format(side=side)
     if _is_number(value):
-        if largest is not None:
+        if largest is not None and _is_finite(value):
             style += ";" + _BAR.format(share=100 * min(1.0, max(0.0, float(value)) / max(largest, 1e-9)))
         written = f"{int(value):,}" if isinstance(value, Integral) else f"{float(value):.4f}"
         return f'<td style="{style}">{written}</td>'
@@ -110,6 +112,10 @@ def _side(rows: Sequence[Row], name: str) -> str:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_finite(value: Any) -> bool:
+    return _is_number(value) and math.isfinite(value)
 
 
 def _missing(name: str) -> UsageError:

@@ -90,6 +90,26 @@ def test_seed_words_draw_the_choice(plain):
     assert extract_keywords(text, Letters(), **nearest, by=plain) != extract_keywords(text, Letters(), **drawn, by=plain)
 
 
+def test_own_candidates_are_the_only_ones_wherever_they_stand_in_a_text():
+    texts = ["기후변화와  RAIN, rainbow", "no more  rain\nfall here"]
+    found = extract_keywords(texts, Letters(), candidates=["기후변화", "rain", "rain fall", "snow", ""])
+    assert [{word.text: word.places for word in each} for each in found] == [
+        {"기후변화": ((0, 4),), "rain": ((7, 11),)},
+        {"rain": ((9, 13),), "rain fall": ((9, 18),)},
+    ]
+
+
+def test_own_candidates_may_differ_from_text_to_text():
+    found = extract_keywords(["rain and snow", "rain and snow"], Letters(), candidates=[["rain"], ["snow", "wind"]])
+    assert [[word.text for word in each] for each in found] == [["rain"], ["snow"]]
+
+
+@pytest.mark.parametrize("candidates", ["rain", 3, [["rain"]], [["rain"], "snow"], [["rain"], [3]]])
+def test_candidates_that_fit_no_text_are_refused(candidates):
+    with pytest.raises(UsageError, match="candidates|texts"):
+        extract_keywords(["rain", "snow"], Letters(), candidates=candidates)
+
+
 def test_rare_phrases_can_be_left_out(plain):
     found = find_candidates(TEXTS, min_frequency=2, by=plain)
     assert [[one.text for one in each] for each in found] == [

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from tests.report.visible import english_words, language_of, visible
 
-from munjang.report.analysis_pages import MAX_COLOURS, MapPoint, Marked, keywords_page, map_page
+from munjang.report.analysis_pages import Marked, keywords_page
 from munjang.report.page import Bars, Line, histogram, line_chart
+from munjang.report.text_map import MAX_COLOURS, MapPoint, map_page
 from munjang.report.topics_page import JoinView, SlicesView, TopicView, topics_page
 from munjang.report.words import Word, say
 from munjang.wording import Language

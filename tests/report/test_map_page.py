@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from munjang.errors import UsageError
-from munjang.report.analysis_pages import MAX_COLOURS, MAX_TEXT, MapPoint, Marked, drop_overlaps, keywords_page, map_page
+from munjang.report.analysis_pages import Marked, drop_overlaps, keywords_page
+from munjang.report.text_map import MAX_COLOURS, MAX_TEXT, MapPoint, map_page
 
 BAD = '</script><script>alert(1)</script><img src=x onerror="alert(2)">'
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -174,6 +174,8 @@ class _Options:
 @dataclass(frozen=True)
 class Clustering(Table):
     """The cluster of each row, −1 for none, and the silhouette (−1 to 1), if there is one."""
+
+    columns: ClassVar[tuple[str, ...]] = ("cluster",)
 
     labels_N: Ints
     silhouette: float | None

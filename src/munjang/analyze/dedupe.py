@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -98,6 +98,8 @@ class Dropped:
 @dataclass(frozen=True)
 class Deduped(Table):
     """What stays and what goes, both in order."""
+
+    columns: ClassVar[tuple[str, ...]] = ("kept", "same_as", "score")
 
     kept: tuple[int, ...]
     dropped: tuple[Dropped, ...]

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -220,7 +220,9 @@ class Keyword:
 
 
 class Keywords(Table, list[tuple[Keyword, ...]]):
-    """The keywords of each text, in the order of the texts."""
+    """The keywords of each text, in the order of the texts; a list of tuples of `Keyword`."""
+
+    columns: ClassVar[tuple[str, ...]] = ("text", "keyword", "score")
 
     def to_rows(self) -> list[Row]:
         """Return the keywords of all texts, each with the number of its text, from 0."""

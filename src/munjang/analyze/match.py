@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -144,6 +144,8 @@ class Match:
 @dataclass(frozen=True)
 class Matched(Table):
     """Who goes with whom."""
+
+    columns: ClassVar[tuple[str, ...]] = ("left", "right", "score")
 
     matches: tuple[Match, ...]
     """By the left row."""

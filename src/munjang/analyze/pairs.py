@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, NamedTuple, overload
+from typing import Annotated, ClassVar, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -75,6 +75,8 @@ class Pairs(Sequence[Pair]):
 @dataclass(frozen=True)
 class MinedPairs(Table):
     """The pairs and identical rows of a collection."""
+
+    columns: ClassVar[tuple[str, ...]] = ("a", "b", "score")
 
     pairs: Pairs
     """Best first, equal scores by rows; of rows that are the same, only the first."""

@@ -69,7 +69,7 @@ def draw(
 
     The page is one self-contained file: pan, zoom, search, hover over a point to read its text.
     """
-    from munjang.report.analysis_pages import MapPoint, map_page
+    from munjang.report.text_map import MapPoint, map_page
 
     check_rows_output(output, suffixes=PAGES)
     if colour is None and options["method"] != "communities":

@@ -14,7 +14,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from munjang.errors import UsageError
 from munjang.evaluate.inputs import FloatArray, IntArray, check_aligned, check_numbers, check_same_length
 from munjang.options import Option
+from munjang.tables import Row, Table
 from munjang.wording import brief_repr
 
 Resampled: TypeAlias = Callable[[FloatArray], FloatArray]
@@ -50,9 +51,23 @@ class Interval:
         return [self.low, self.high]
 
 
+class ScoreTable(Table):
+    """A result with numbers by name, some of them with an interval."""
+
+    columns: ClassVar[tuple[str, ...]] = ("measure", "value", "low", "high")
+
+    scores: dict[str, float]
+    ci95: dict[str, Interval]
+
+    def to_rows(self) -> list[Row]:
+        """Return each measure, its value, and its interval where it has one."""
+        found = ((name, value, self.ci95.get(name)) for name, value in self.scores.items())
+        return [{"measure": name, "value": value, "low": at and at.low, "high": at and at.high} for name, value, at in found]
+
+
 @brief_repr
 @dataclass(frozen=True)
-class NamedScores:
+class NamedScores(ScoreTable):
     """Numbers by name over n rows, and the intervals of some of them."""
 
     n: int

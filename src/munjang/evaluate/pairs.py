@@ -17,7 +17,16 @@ from numpy.typing import ArrayLike
 
 from munjang.data.rows import DIFFERENT, SAME, LabelledPair, ScoredPair
 from munjang.errors import InputError, quote
-from munjang.evaluate.bootstrap import PAIRS_RESAMPLES, Interval, Resamples, bootstrap_interval, resample_mean, resample_rows, to_jsonable
+from munjang.evaluate.bootstrap import (
+    PAIRS_RESAMPLES,
+    Interval,
+    Resamples,
+    ScoreTable,
+    bootstrap_interval,
+    resample_mean,
+    resample_rows,
+    to_jsonable,
+)
 from munjang.evaluate.inputs import FloatArray, IntArray, check_binary, check_numbers, check_rows, check_same_length
 from munjang.evaluate.metrics import average_precision, best_accuracy, best_f1, matthews, pair_similarities
 from munjang.evaluate.rerank import score_relevance
@@ -57,7 +66,7 @@ def measure_pairs(model: PairJudge, pairs: Sequence[ScoredPair] | Sequence[Label
 
 @brief_repr
 @dataclass(frozen=True)
-class PairsResult:
+class PairsResult(ScoreTable):
     """What a model scores at telling same from different."""
 
     n: int

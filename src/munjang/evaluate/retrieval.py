@@ -17,7 +17,7 @@ import numpy as np
 
 from munjang.data.rows import Judgements, RetrievalTask, Run, rank_documents
 from munjang.errors import InputError, UsageError
-from munjang.evaluate.bootstrap import RESAMPLES, Interval, Resamples, bootstrap_means, to_jsonable
+from munjang.evaluate.bootstrap import RESAMPLES, Interval, Resamples, ScoreTable, bootstrap_means, to_jsonable
 from munjang.evaluate.inputs import FloatArray, check_same_length
 from munjang.options import Option, check_options
 from munjang.types import Encoder, Metric, Vectors, check_encoder
@@ -78,7 +78,7 @@ def _get_total(cumulative: np.typing.NDArray[np.generic], k: int) -> float:
 
 @brief_repr
 @dataclass(frozen=True)
-class RetrievalResult:
+class RetrievalResult(ScoreTable):
     """Means over the judged queries, each query's own numbers, and the run that they come from."""
 
     queries: int

@@ -21,6 +21,7 @@ from munjang.evaluate.bootstrap import (
     Interval,
     NamedScores,
     Resamples,
+    ScoreTable,
     bootstrap_intervals,
     resample_pearson,
     resample_spearman,
@@ -62,7 +63,7 @@ class WorstPair:
 
 @brief_repr
 @dataclass(frozen=True)
-class StsResult:
+class StsResult(ScoreTable):
     """What a model scores on one STS set."""
 
     n: int

@@ -10,8 +10,8 @@ Shapes: N texts, C labels, B resamples, E pairs of a text and one of its labels.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,7 @@ from munjang.evaluate.bootstrap import (
     to_jsonable,
 )
 from munjang.evaluate.inputs import FloatArray, IntArray
+from munjang.tables import Row, Table
 from munjang.wording import brief_repr, count
 
 BINS = 15
@@ -59,7 +60,7 @@ class CalibrationBin:
 
 @brief_repr
 @dataclass(frozen=True)
-class LabelReport:
+class LabelReport(Table):
     """What a classifier is worth on labelled texts."""
 
     n: int
@@ -78,6 +79,12 @@ class LabelReport:
     confusion: tuple[tuple[int, ...], ...]
     """Rows are gold labels, columns predictions, both in the order of `labels`; empty where a text may have several."""
     calibration: tuple[CalibrationBin, ...]
+
+    columns: ClassVar[tuple[str, ...]] = ("label", "precision", "recall", "f1", "texts", "predicted")
+
+    def to_rows(self) -> list[Row]:
+        """Return the figures of each label."""
+        return [asdict(each) for each in self.labels]
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON can hold it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from munjang.library.store import Metadata, Store
 from munjang.library.words import read_analysis, without_dictionary
@@ -106,13 +106,15 @@ class Hit:
 
 
 class Hits(Table, list[Hit]):
-    """The answer to one question, best first."""
+    """The answer to one question, best first; a list of `Hit`."""
+
+    columns: ClassVar[tuple[str, ...]] = ("id", "score", "passage", "citation", "text")
 
     def to_rows(self) -> list[Row]:
         """Return the hits; metadata follow under their own names, after `metadata_` where a column has that name already."""
-        own = [{"id": hit.id, "score": hit.score, "passage": hit.passage, "citation": hit.citation, "text": hit.text} for hit in self]
+        own = [{name: getattr(hit, name) for name in self.columns} for hit in self]
         keys = dict.fromkeys(key for hit in self for key in hit.metadata)
-        names = {key: f"metadata_{key}" if key in ("id", "score", "passage", "citation", "text") else key for key in keys}
+        names = {key: f"metadata_{key}" if key in self.columns else key for key in keys}
         return [row | {name: hit.metadata.get(key) for key, name in names.items()} for row, hit in zip(own, self, strict=True)]
 
 

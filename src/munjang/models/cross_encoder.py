@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -64,6 +64,8 @@ class RankedText:
 @dataclass(frozen=True)
 class Ranking(Table):
     """Documents, best first, and how far the scoring got."""
+
+    columns: ClassVar[tuple[str, ...]] = ("index", "score", "text")
 
     documents: list[RankedText]
     scored: int

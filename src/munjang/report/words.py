@@ -55,6 +55,7 @@ class Word(WordTable):
     CLUSTER = ("cluster {number}", "군집 {number}")
     SEARCH = ("Search", "검색")
     MAP_OF_TEXTS = ("Map of texts", "글의 지도")
+    MAP_THINNED = ("one in {step} of {count:,} points; save() draws all", "점 {count:,}개 가운데 {step}개마다 하나; save()는 모두 그립니다")
     ZOOM_IN = ("Zoom in", "확대")
     ZOOM_OUT = ("Zoom out", "축소")
     SHOW_ALL = ("Show all", "전체 보기")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from munjang.errors import MissingExtra
 from munjang.options import Option, check_options
@@ -57,6 +57,8 @@ class Sentence:
 @dataclass(frozen=True)
 class Morphology(Table):
     """A text as it was analysed (in NFC), and its sentences."""
+
+    columns: ClassVar[tuple[str, ...]] = ("form", "tag", "lemma", "start", "end")
 
     text: str
     sentences: tuple[Sentence, ...]

@@ -98,7 +98,7 @@ def assign_topics(model: TopicModel, texts: Sequence[str], *, vectors: ArrayLike
         row = known.get(key)
         if row is not None:
             component_N[place], score_N[place] = model.documents.component_N[row], model.documents.score_N[row]
-    return Assigned(label_documents(model, component_N, score_N), score_N)
+    return Assigned(label_documents(model, component_N, score_N), score_N, model.topic_names)
 
 
 def find_topics(

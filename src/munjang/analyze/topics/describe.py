@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from munjang.analyze.contextual import ContextualTopics
 from munjang.analyze.topics.model import Topic, TopicModel
 from munjang.analyze.topics.topic_words import Bag, compute_npmi
 from munjang.errors import InputError, UsageError, quote
+from munjang.tables import Row, Table
 from munjang.types import Floats, Ints
 from munjang.wording import brief_repr
 
@@ -179,7 +180,7 @@ _DATE = re.compile(r"(\d{4})[-./년 ]*(?:(\d{1,2})[-./월 ]*(?:(\d{1,2}))?)?")
 
 @brief_repr
 @dataclass(frozen=True)
-class Slices:
+class Slices(Table):
     """How many documents of each topic fall into each period or class."""
 
     names: tuple[str, ...]
@@ -187,6 +188,17 @@ class Slices:
     counts_TK: Ints
     words: tuple[tuple[tuple[str, ...], ...], ...]
     """For each period or class, for each topic, its words there."""
+
+    columns: ClassVar[tuple[str, ...]] = ("name", "topic", "documents", "words")
+    bars: ClassVar[tuple[str, ...]] = ("documents",)
+
+    def to_rows(self) -> list[Row]:
+        """Return for each period or class, and each topic, how many documents there are and with which words; none is left out."""
+        return [
+            {"name": name, "topic": topic, "documents": int(self.counts_TK[at, place]), "words": list(self.words[at][place])}
+            for at, name in enumerate(self.names)
+            for place, topic in enumerate(self.topics)
+        ]
 
     def facts(self) -> list[dict[str, Any]]:
         """Return what JSON says: each period or class with the topics that stand in it."""

@@ -194,12 +194,17 @@ class Documents:
 class Assigned(Table):
     """Topics of texts: −1 for none; the score says how well a text fits the nearest topic, whether or not that is enough."""
 
+    columns: ClassVar[tuple[str, ...]] = ("topic", "name", "score")
+
     labels: Ints
     scores: Vectors
+    names: dict[int, str] = field(default_factory=dict)
+    """The names of the topics."""
 
     def to_rows(self) -> list[Row]:
-        """Return the topic and the score of each text."""
-        return [{"topic": topic, "score": score} for topic, score in zip(self.labels.tolist(), self.scores.tolist(), strict=True)]
+        """Return the topic, its name and the score of each text; a text without a topic has no name."""
+        found = zip(self.labels.tolist(), self.scores.tolist(), strict=True)
+        return [{"topic": topic, "name": self.names.get(topic), "score": score} for topic, score in found]
 
 
 @dataclass(frozen=True)
@@ -229,6 +234,7 @@ class TopicModel(Table):
         return name_facts("TopicModel", [*made, f"method {self.settings.method}", f"encoder {quote_place(self.encoder_name)}"])
 
     bars: ClassVar[tuple[str, ...]] = ("size", "coherence")
+    columns: ClassVar[tuple[str, ...]] = ("topic", "name", "size", "coherence", "words")
 
     def to_rows(self) -> list[Row]:
         """Return the topics, the largest first."""
@@ -240,7 +246,12 @@ class TopicModel(Table):
     @property
     def assigned(self) -> Assigned:
         """The topic of each document, and how well it fits."""
-        return Assigned(self.labels, self.documents.score_N)
+        return Assigned(self.labels, self.documents.score_N, self.topic_names)
+
+    @property
+    def topic_names(self) -> dict[int, str]:
+        """The name of each topic."""
+        return {topic.id: topic.name for topic in self.topics}
 
     @property
     def labels(self) -> Ints:
