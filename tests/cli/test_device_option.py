@@ -20,7 +20,7 @@ def test_a_device_that_is_missing_is_an_error_that_names_the_package(munjang):
     outcome = munjang("similar", "a", "b", "--device", "openvino")
     assert outcome.code == 2
     assert "device 'openvino'" in outcome.err
-    assert "pip install onnxruntime-openvino" in outcome.err
+    assert "pip install openvino" in outcome.err
 
 
 def test_arithmetic_that_the_device_has_not_is_refused(munjang):
@@ -45,5 +45,5 @@ def test_doctor_lists_every_device_of_the_system_and_what_it_would_need():
     assert findings["device cuda"].found == "NVIDIA GPU; float16, float32, used by default"
     assert findings["device cpu"].found == "processor; float32, int8; --device cpu"
     missing = findings["device openvino"]
-    assert (missing.state, missing.advice) == ("note", "pip uninstall onnxruntime, then pip install onnxruntime-openvino")
+    assert (missing.state, missing.advice) == ("note", "pip install openvino")
     assert [finding.name for finding in devices([CPU_PROVIDER], system="Darwin")] == ["device cpu", "device mps"]

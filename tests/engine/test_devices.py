@@ -7,6 +7,7 @@ import warnings
 from typing import get_args
 
 import numpy as np
+import onnxruntime
 import pytest
 from tests.conftest import write_cross_encoder
 
@@ -15,6 +16,7 @@ from munjang.engine.devices import (
     CPU,
     CPU_PROVIDER,
     DEVICES,
+    OPENVINO,
     DeviceWarning,
     Placement,
     choose_placements,
@@ -23,8 +25,9 @@ from munjang.engine.devices import (
     open_first,
 )
 from munjang.engine.folder import read_folder
+from munjang.engine.onnxgraph import embed_weights
 from munjang.engine.session import Session
-from munjang.engine.transformer import TransformerEngine
+from munjang.engine.transformer import TransformerEngine, _write_graph
 from munjang.errors import DeviceError, UsageError
 from munjang.limits import LIMITS
 from munjang.models.sentence_encoder import SentenceEncoder
@@ -56,7 +59,7 @@ def test_auto_takes_the_best_device_that_is_installed_and_keeps_the_cpu_in_reser
         "cpu",
     ]
     # asked for by name only: unmeasured, or no faster than the CPU provider
-    for alone in ("OpenVINOExecutionProvider", "CoreMLExecutionProvider"):
+    for alone in (OPENVINO, "CoreMLExecutionProvider"):
         assert [place.device for place in choose_placements("auto", "float32", providers=[alone, CPU_PROVIDER])] == ["cpu"]
 
 
@@ -73,14 +76,15 @@ def test_the_arithmetic_is_float32_unless_asked_and_auto_is_what_the_device_want
         choose_placements("auto", "float16", providers=PLAIN_BUILD)
 
 
-@pytest.mark.parametrize(("device", "package"), [("cuda", "onnxruntime-gpu"), ("openvino", "onnxruntime-openvino")])
-def test_a_device_that_is_missing_names_the_package(device, package, monkeypatch):
+def test_a_device_that_is_missing_names_the_package(monkeypatch):
     monkeypatch.setattr("platform.system", lambda: "Linux")
-    with pytest.raises(DeviceError, match=rf"^device '{device}' \(.*\n  pip uninstall onnxruntime, then pip install {package}$"):
-        choose_placements(device, "float32", providers=PLAIN_BUILD)
+    with pytest.raises(DeviceError, match=r"^device 'cuda' \(.*\n  pip uninstall onnxruntime, then pip install onnxruntime-gpu$"):
+        choose_placements("cuda", "float32", providers=PLAIN_BUILD)
+    with pytest.raises(DeviceError, match=r"^device 'openvino' \(.*\n  pip install openvino$"):  # it stands beside onnxruntime
+        choose_placements("openvino", "float32", providers=PLAIN_BUILD)
     monkeypatch.setattr("platform.system", lambda: "Darwin")
     with pytest.raises(DeviceError, match="it exists under Linux and Windows only"):
-        choose_placements(device, "float32", providers=PLAIN_BUILD)
+        choose_placements("cuda", "float32", providers=PLAIN_BUILD)
 
 
 def test_a_device_that_nobody_knows_is_refused_with_those_that_there_are(tiny_bert_folder):
@@ -194,20 +198,40 @@ def test_a_fingerprint_names_the_arithmetic_and_not_the_device(tiny_bert_folder)
     assert repr(model).count("on cuda") == 1
 
 
-OPENVINO_BUILD = ["OpenVINOExecutionProvider", CPU_PROVIDER]
+OPENVINO_BUILD = [CPU_PROVIDER, OPENVINO]
 
 
 def test_bfloat16_runs_through_openvino_where_the_processor_multiplies_so():
     for device in ("auto", "openvino"):
         [place] = choose_placements(device, "bfloat16", providers=OPENVINO_BUILD, flags=frozenset({"avx512_bf16"}))
         assert (place.device, place.compute, place.layout) == ("openvino", "bfloat16", "padded")
-    with pytest.raises(DeviceError, match="'openvino', which is not installed: .*\n.*pip install onnxruntime-openvino"):
+    with pytest.raises(DeviceError, match="'openvino', which is not installed: .*\n.*pip install openvino"):
         choose_placements("auto", "bfloat16", providers=PLAIN_BUILD, flags=frozenset({"amx_bf16"}))
     for device in ("auto", "openvino"):
         with pytest.raises(UsageError, match="gains nothing here: the processor lists none of amx_bf16, avx512_bf16, bf16"):
             choose_placements(device, "bfloat16", providers=OPENVINO_BUILD, flags=frozenset({"avx2"}))
     with pytest.raises(UsageError, match="cpu computes in float32 or int8"):
         choose_placements("cpu", "bfloat16", providers=OPENVINO_BUILD, flags=frozenset({"bf16"}))
+
+
+def test_auto_arithmetic_is_bfloat16_where_openvino_and_the_processor_have_it_and_no_gpu_is_taken():
+    def choose(device: Device, providers: list[str], flag: str) -> list[tuple[Device, Compute]]:
+        places = choose_placements(device, "auto", providers=providers, flags=frozenset({flag}))
+        return [(place.device, place.compute) for place in places]
+
+    assert choose("auto", OPENVINO_BUILD, "avx512_bf16") == [("openvino", "bfloat16"), ("cpu", "float32")]
+    assert choose("auto", OPENVINO_BUILD, "avx2") == [("cpu", "float32")]
+    assert choose("auto", [*GPU_BUILD, OPENVINO], "avx512_bf16") == [("cuda", "float16"), ("cpu", "float32")]
+    assert choose("openvino", OPENVINO_BUILD, "bf16") == [("openvino", "bfloat16")]
+    assert choose("openvino", OPENVINO_BUILD, "avx2") == [("openvino", "float32")]
+    assert choose("cpu", OPENVINO_BUILD, "bf16") == [("cpu", "float32")]
+
+
+def test_weights_that_a_graph_only_declares_can_be_put_into_it(tiny_bert_folder):
+    written = _write_graph(read_folder(tiny_bert_folder), dataclasses.replace(CPU, layout="padded"))
+    whole = onnxruntime.InferenceSession(embed_weights(written.model, written.weights), providers=[CPU_PROVIDER])
+    engine = TransformerEngine(read_folder(tiny_bert_folder), placement=dataclasses.replace(CPU, layout="padded"), threads=1)
+    np.testing.assert_array_equal(whole.run(["vectors"], engine._feed(IDS, 0))[0], engine.vectors(IDS))
 
 
 def test_the_processors_flags_are_read_from_what_the_system_lists(tmp_path):

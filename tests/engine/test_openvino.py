@@ -1,4 +1,4 @@
-"""`device="openvino"` for real, in an environment of its own: onnxruntime-openvino would overwrite the onnxruntime that all else uses.
+"""`device="openvino"` for real, in an environment of its own, since the package is large and no other test needs it.
 
 The environment is made from the package index that pip is set up for; where there is none, the test is skipped.
 """
@@ -20,7 +20,7 @@ from munjang.models.cross_encoder import CrossEncoder
 from munjang.models.sentence_encoder import SentenceEncoder
 
 SOURCE = Path(__file__).parents[2] / "src"
-PINNED = ("numpy", "onnx", "tokenizers", "safetensors", "typer", "rich", "filelock", "snowballstemmer")
+PINNED = ("numpy", "onnx", "onnxruntime", "tokenizers", "safetensors", "typer", "rich", "filelock", "snowballstemmer")
 TEXTS = ["It rains a lot in winter.", "겨울에는 비가 많이 온다", "bread", "", "a long walk along the river in the snow " * 12]
 BOUND = 1e-3
 """What the issue asks for; 2e-6 was measured."""
@@ -62,10 +62,10 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("openvino") / "environment"
     subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
     pins = [f"{name}=={metadata.version(name)}" for name in PINNED]
-    command = [str(place / "bin/python"), "-m", "pip", "install", "--quiet", "onnxruntime-openvino", *pins]
+    command = [str(place / "bin/python"), "-m", "pip", "install", "--quiet", "openvino", *pins]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode:
-        pytest.skip(f"onnxruntime-openvino cannot be installed here: {made.stderr.splitlines()[-1:]}")
+        pytest.skip(f"openvino cannot be installed here: {made.stderr.splitlines()[-1:]}")
     return place / "bin/python"
 
 

@@ -45,7 +45,7 @@ def devices(providers: Sequence[str] | None = None, system: str = "") -> Iterato
         installed = list_installed(providers)
     except Exception:  # a broken onnxruntime has a finding of its own
         return
-    used = choose_placements("auto", "auto", providers=providers)[0].device if installed else "cpu"
+    used = choose_placements("auto", "float32", providers=providers)[0].device if installed else "cpu"
     for spec in DEVICES:
         if (system or platform.system()) not in spec.systems:
             continue

@@ -4,8 +4,8 @@ Comes in: the device and the arithmetic that the caller asks for, and the execut
 `Placement`s, the best first. A name, a package, a number type or a batch size of a device stands in `DEVICES` and nowhere else.
 
 float32 means the same on every device: TF32 is switched off and no provider may round on its own. In bfloat16 OpenVINO multiplies so
-where the processor has instructions for it (the only way in which onnxruntime does on a CPU). So a vector's fingerprint names the
-arithmetic (`compute`) and not the device, and a library made on a CPU is searched on a GPU.
+where the processor has instructions for it (onnxruntime does not on such a CPU). So a vector's fingerprint names the arithmetic
+(`compute`) and not the device, and a library made on a CPU is searched on a GPU.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, NoReturn, TypeAlias, TypeVar
 
 from munjang.errors import DeviceError, UsageError
 from munjang.limits import LIMITS
@@ -45,6 +46,8 @@ Layout: TypeAlias = Literal["packed", "padded"]
 """How a batch's tokens are handed over; see `layout`. Providers that compile a whole graph need "padded": standard operators alone."""
 
 CPU_PROVIDER = "CPUExecutionProvider"
+OPENVINO = "OpenVINO"
+"""What stands for the package openvino among onnxruntime's providers; it runs beside any build of onnxruntime (`openvino_graph`)."""
 
 
 @dataclass(frozen=True)
@@ -155,23 +158,24 @@ DEVICES: tuple[DeviceSpec, ...] = (
     DeviceSpec(
         "openvino",
         "processor, graphs compiled by OpenVINO",
-        ("OpenVINOExecutionProvider",),
-        ("onnxruntime-openvino",),
+        (OPENVINO,),
+        ("openvino",),
         ("float32", "bfloat16"),
         systems=("Linux", "Windows"),
         layout="padded",
         options={
-            "device_type": "CPU",
-            "num_of_threads": "{cores}",
-            "num_streams": "{cores}",
-            "load_config": '{{"CPU": {{"INFERENCE_PRECISION_HINT": "{precision}"}}}}',
+            "INFERENCE_NUM_THREADS": "{cores}",
+            "NUM_STREAMS": "{cores}",
+            "INFERENCE_PRECISION_HINT": "{precision}",
+            "ENABLE_CPU_PINNING": "NO",
         },
     ),
 )
 """Every device, in the order in which device="auto" looks for those that it takes.
 
-Not among those are TensorRT, which compiles a graph anew for every shape; OpenVINO, which is no faster in float32 than the CPU provider;
-and CoreML, which is part of every onnxruntime for macOS, has not been measured, and would change how models run there.
+Not among those are TensorRT, which compiles a graph anew for every shape; OpenVINO, which is no faster in float32 than the CPU provider
+(in bfloat16 it is, which compute="auto" takes, see `choose_placements`); and CoreML, which is part of every onnxruntime for macOS, has not
+been measured, and would change how models run there.
 """
 
 
@@ -220,28 +224,39 @@ def choose_placements(
 ) -> list[Placement]:
     """Return where the fast engine may run, the best first: one place for a device that is named, several for "auto".
 
-    A device that is missing is an error that names the package; so is arithmetic that the device or the processor does not have. `flags`
-    are the processor's own unless given.
+    A device that is missing is an error that names the package; so is arithmetic that the device or the processor does not have.
+    compute="auto" is the fastest arithmetic whose vectors keep a cosine of 0.9999 to float32; where no GPU is taken, that is bfloat16 if
+    OpenVINO is installed and the processor multiplies so. `flags` are the processor's own unless given.
     """
     present = _get_providers() if providers is None else providers
     if device != "auto":
         spec = find_device(device)
         if not any(name in present for name in spec.providers):
             raise DeviceError(f"device {device!r} ({spec.hardware}) is not installed: {explain_missing(spec)}")
-        chosen = _choose_compute(spec.name, spec.computes, compute)
+        quick = compute == "auto" and "bfloat16" in spec.computes and multiplies_bfloat16(flags)
+        chosen = _choose_compute(spec.name, spec.computes, "bfloat16" if quick else compute)
         _check_processor(chosen, flags)
         return [_place(spec, chosen, present)]
     found = [spec for spec in list_installed(present) if spec.in_auto]
-    able = [spec for spec in found if compute == "auto" or compute in spec.computes]
     if compute == "bfloat16":
         _check_processor(compute, flags)
-        able = able or [spec for spec in list_installed(present) if compute in spec.computes]
-        if not able:
-            spec = find_device("openvino")
-            raise DeviceError(f"compute={compute!r} runs on device {spec.name!r}, which is not installed: {explain_missing(spec)}")
+        return _place_bfloat16(present) or _refuse_bfloat16()
+    able = [spec for spec in found if compute == "auto" or compute in spec.computes]
     if not able:
         refuse_compute(compute, {spec.name: spec.computes for spec in found})
-    return [_place(spec, _choose_compute(spec.name, spec.computes, compute), present) for spec in able]
+    places = [_place(spec, _choose_compute(spec.name, spec.computes, compute), present) for spec in able]
+    if compute == "auto" and places[0].device == "cpu" and multiplies_bfloat16(flags):
+        return [*_place_bfloat16(present), *places]
+    return places
+
+
+def _place_bfloat16(present: Sequence[str]) -> list[Placement]:
+    return [_place(spec, "bfloat16", present) for spec in list_installed(present) if "bfloat16" in spec.computes]
+
+
+def _refuse_bfloat16() -> NoReturn:
+    spec = find_device("openvino")
+    raise DeviceError(f"compute='bfloat16' runs on device {spec.name!r}, which is not installed: {explain_missing(spec)}")
 
 
 def _check_processor(compute: Compute, flags: frozenset[str] | None) -> None:
@@ -257,6 +272,8 @@ def explain_missing(spec: DeviceSpec) -> str:
     """Say what a device that is not there would need."""
     if platform.system() not in spec.systems:
         return f"it exists under {' and '.join(spec.systems)} only\n  choose another device, or leave it out"
+    if spec.packages == ("openvino",):
+        return "the package openvino is not there\n  pip install openvino"
     has = f"this onnxruntime has no {' or '.join(spec.providers)}"
     if spec.packages == ("onnxruntime",):
         return f"{has}\n  pip install --force-reinstall onnxruntime"
@@ -312,4 +329,4 @@ def _place(spec: DeviceSpec, compute: Compute, present: Sequence[str]) -> Placem
 def _get_providers() -> list[str]:
     import onnxruntime
 
-    return list(onnxruntime.get_available_providers())
+    return [*onnxruntime.get_available_providers(), *([OPENVINO] if find_spec("openvino") else [])]

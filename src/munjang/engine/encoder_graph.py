@@ -19,7 +19,7 @@ from munjang.engine.layout import TokenLayout
 from munjang.engine.linear import LinearWriter, write_activation, write_norm
 from munjang.engine.onnxgraph import FLOAT, GraphBuilder
 from munjang.engine.rotary import RotaryWriter
-from munjang.errors import UsageError
+from munjang.errors import DeviceError
 from munjang.types import Floats
 
 MPNET_MAX_DISTANCE = 128
@@ -47,7 +47,7 @@ def write_encoder(
 ) -> EncoderOutput:
     """Write the whole encoder; `types` names the input of segment numbers, if there is one."""
     if layout.portable and not _is_portable(backbone):
-        raise UsageError(f"a {backbone.family} encoder needs operators that only onnxruntime has; there is no portable graph of it yet")
+        raise DeviceError(f"a {backbone.family} encoder needs operators that only onnxruntime has; there is no portable graph of it yet")
     if backbone.relative_bias is not None:
         layout.set_relative_bias(_expand_mpnet_table(backbone.relative_bias, backbone.max_tokens))
     context = GraphContext(builder, layout, writer, RotaryWriter(builder, layout.positions), backbone.activation)

@@ -112,11 +112,11 @@ class LayerWriter:
 
     def _raise(self, ready: PreparedLinear, shift: Floats) -> str:
         bias, name, up = self._correct_bias(self.layer.up, shift), f"{self.name}.up", self.layer.up
-        if (
-            ready.scale and self.context.activation == "gelu" and up.low is None
-        ):  # int8 has no bias inside its product; this adds it in the same pass
+        if ready.scale and self.context.activation in ("gelu", "gelu_tanh") and up.low is None:
+            # int8 has no bias inside its product; this adds it in the same pass. Its tanh form is within 5e-4 of GELU, a fraction of a step
+            # of int8, and takes 0.6 of BiasGelu's time
             raised = self.writer.apply(ready, up.w, name)
-            return self.builder.add("BiasGelu", [raised, self.builder.array(f"{name}.bias", bias.astype(np.float32))], domain=MICROSOFT)
+            return self.builder.add("FastGelu", [raised, self.builder.array(f"{name}.bias", bias.astype(np.float32))], domain=MICROSOFT)
         return write_activation(self.builder, self._apply(ready, up, "up", bias=bias, shift=shift), self.context.activation)
 
     def _add(self, x: PreparedLinear, linear: Linear, part: str, norm: Norm | None, residual: str) -> str:

@@ -113,7 +113,9 @@ class Int8Writer:
             lowest = builder.add("Neg", [builder.add("ReduceMin", [x, last_axis], keepdims=1)])
         scale = builder.add("Max", [largest, lowest, builder.constant([SMALLEST_SCALE], np.float32)])
         steps, middle = self._steps()
-        return PreparedLinear(builder.add("QuantizeLinear", [builder.add("Div", [x, scale]), steps, middle]), scale, x)
+        step_T = builder.add("Reshape", [builder.add("Mul", [scale, steps]), builder.constant([-1])])
+        middle_T = builder.add("Expand", [middle, builder.add("Shape", [step_T])])
+        return PreparedLinear(builder.add("QuantizeLinear", [x, step_T, middle_T], axis=0), scale, x)
 
     def apply(self, x: PreparedLinear, w: Floats, name: str, *, bias: Floats | None = None, add: str | None = None) -> str:
         """Write an integer product, scaled back per row and column."""

@@ -5,7 +5,7 @@ What it leaves to others: what the nodes mean.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -124,6 +124,15 @@ class _Branch(GraphBuilder):
 
     def fresh(self, stem: str) -> str:
         return self._outer.fresh(stem)
+
+
+def embed_weights(model: bytes, weights: Mapping[str, np.ndarray[Any, Any]]) -> bytes:
+    """Return the model with the weights in it that it only declares."""
+    whole = onnx.load_model_from_string(model)
+    for tensor in whole.graph.initializer:
+        if tensor.name in weights:
+            tensor.CopyFrom(numpy_helper.from_array(weights[tensor.name], tensor.name))
+    return bytes(whole.SerializeToString())
 
 
 def _place_outside(name: str, value: np.ndarray[Any, Any]) -> onnx.TensorProto:

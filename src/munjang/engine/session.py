@@ -25,13 +25,13 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from munjang.atomic import atomic_file
-from munjang.engine.devices import CPU, CPU_PROVIDER, Placement
+from munjang.engine.devices import CPU, CPU_PROVIDER, OPENVINO, Placement
 from munjang.engine.layout import Feed
 from munjang.engine.onnxgraph import GraphBuilder, Input
 from munjang.errors import DeviceError, NoSpace, quote
 from munjang.limits import LIMITS, usable_cores
 
-WRITER = "2"
+WRITER = "3"
 """Raise it when a graph is written differently."""
 
 GRAPH = "__graph__"
@@ -126,18 +126,9 @@ class Session:
         placement: Placement = CPU,
         release: Callable[[], None] | None = None,
     ) -> None:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.enable_mem_pattern = False  # shapes change from run to run; remembered patterns would only grow
-        options.log_severity_level = ERRORS_ONLY if placement.provider == CPU_PROVIDER else FATAL_ONLY
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        kept = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in weights.values()]
-        if kept:
-            options.add_external_initializers(list(weights), kept)
         cores = threads or usable_cores()
-        with _keep_releasing(release):
-            self._session = _start(model, options, placement, cores)
+        with keep_releasing(release):
+            self._session = _start(model, weights, placement, cores)
         self.threads = min(placement.at_once or cores, cores)
         self._pool: ThreadPoolExecutor | None = None
         self._pool_owner = 0
@@ -169,8 +160,8 @@ class Session:
 
 
 @contextmanager
-def _keep_releasing(release: Callable[[], None] | None) -> Iterator[None]:
-    """Give back the memory of mapped files again and again while a session reads them, so that they never stand in it as a whole."""
+def keep_releasing(release: Callable[[], None] | None) -> Iterator[None]:
+    """Give back the memory of mapped files again and again while they are read, so that they never stand in it as a whole."""
     if release is None:
         yield
         return
@@ -190,12 +181,20 @@ def _keep_releasing(release: Callable[[], None] | None) -> Iterator[None]:
         release()
 
 
-def _start(model: bytes, options: Any, placement: Placement, cores: int) -> Any:
-    """Start onnxruntime where it is to run; another device than the CPU must really be used, or it is a DeviceError."""
-    if placement.provider == CPU_PROVIDER:
-        return onnxruntime.InferenceSession(model, options, providers=[CPU_PROVIDER])
+def _start(model: bytes, weights: NamedArrays, placement: Placement, cores: int) -> Any:
+    """Start the graph where it is to run; another device than the CPU must really be used, or it is a DeviceError."""
     precision = "bf16" if placement.compute == "bfloat16" else "f32"
     chosen = {name: value.format(cores=cores, precision=precision) for name, value in placement.options.items()}
+    if placement.provider == OPENVINO:
+        from munjang.engine.openvino_graph import OpenvinoGraph
+
+        return OpenvinoGraph(model, weights, chosen)
+    options = _make_options(placement)
+    kept = [onnxruntime.OrtValue.ortvalue_from_numpy(array) for array in weights.values()]
+    if kept:
+        options.add_external_initializers(list(weights), kept)
+    if placement.provider == CPU_PROVIDER:
+        return onnxruntime.InferenceSession(model, options, providers=[CPU_PROVIDER])
     try:  # what the device cannot do runs on the CPU; onnxruntime's own falling back is off, since it would print and go on
         started = onnxruntime.InferenceSession(model, options, providers=[(placement.provider, chosen), CPU_PROVIDER], enable_fallback=0)
     except Exception as error:  # whatever a driver raises
@@ -203,6 +202,16 @@ def _start(model: bytes, options: Any, placement: Placement, cores: int) -> Any:
     if placement.provider not in started.get_providers():
         raise DeviceError(f"{placement.provider} is installed and does not start; its driver or its libraries are missing")
     return started
+
+
+def _make_options(placement: Placement) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.enable_mem_pattern = False  # shapes change from run to run; remembered patterns would only grow
+    options.log_severity_level = ERRORS_ONLY if placement.provider == CPU_PROVIDER else FATAL_ONLY
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return options
 
 
 def _first_line(error: Exception) -> str:
