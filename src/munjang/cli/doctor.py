@@ -258,6 +258,7 @@ EXTRAS = (
     Extra("search", "approximate search in libraries beyond 200,000 passages", ("faiss", "pyarrow")),
     Extra("topics", "k-means, agglomerative and HDBSCAN clusters", ("sklearn",)),
     Extra("umap", "UMAP before topics are grouped", ("umap",)),
+    Extra("openvino", "the device openvino, which computes in bfloat16", ("openvino",)),
     Extra("serve", "munjang serve", ("starlette", "uvicorn", "httptools", "pydantic", "orjson", "prometheus_client")),
     Extra("mcp", "munjang mcp", ("mcp", "starlette", "uvicorn", "httptools", "pydantic", "orjson", "prometheus_client")),
     Extra("documents", "PDF, Office, HTML and HWP files", ("xberg", "pypdfium2", "unhwp")),
