@@ -130,3 +130,25 @@ def test_nothing_found_is_said_in_words(
     outcome = munjang("pairs", texts_file, *options, "--threshold", "0.999", "--model", tiny_bert_folder)
     assert outcome.out.splitlines()[0] == said
     assert "─" not in outcome.out
+
+
+@pytest.mark.parametrize("text", [True, False])
+def test_a_folder_of_bulk_without_near_duplicates(munjang: Callable[..., Any], news: Path, tiny_bert_folder: Path, text: bool) -> None:
+    folder, clean, gone = news.parent / "out", news.parent / "clean.jsonl", news.parent / "gone.csv"
+    options = ("--text-column", "title", "--id-column", "key", "--model", tiny_bert_folder, "--workers", "1")
+    assert munjang("bulk", news, "-o", folder, *options, *(["--keep-text"] if text else [])).code == 0
+    done = munjang("pairs", folder, "--dedupe", "--threshold", "0.9999", "-o", clean, "--dropped", gone, "--json").json
+    assert (done["rows"], done["kept"], done["dropped_rows"]) == (4, 3, 1)
+    kept = [json.loads(line) for line in clean.read_text(encoding="utf-8").splitlines()]
+    assert [row["id"] for row in kept] == ["x", "y", "w"]
+    assert ("text" in kept[0]) == text
+    assert gone.read_text(encoding="utf-8") == "id,repeats,score\nz,x,1.0\n"
+    assert sorted(each.name for each in news.parent.iterdir()) == ["clean.jsonl", "gone.csv", "news.csv", "out"]
+    assert "dropped" in munjang("pairs", folder, "--dedupe").out
+    assert munjang("pairs", folder, "--dropped", gone).code == 2
+
+
+def test_dropped_rows_of_a_file_are_written_too(call: Callable[..., Any], tmp_path: Path) -> None:
+    assert call("--dedupe", "--dropped", tmp_path / "gone.jsonl").code == 0
+    rows = [json.loads(line) for line in (tmp_path / "gone.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {"id": "z", "repeats": "x", "score": 1.0} in rows

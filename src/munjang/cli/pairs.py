@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from munjang.analyze.dedupe import Deduped
 from munjang.analyze.dedupe import dedupe as drop_near_duplicates
 from munjang.analyze.pairs import MinedPairs, mine_pairs
+from munjang.bulk.dedupe_output import dedupe_output
+from munjang.bulk.output import is_output
 from munjang.cli.collection import encoder_for, read_collection, vectors_of
 from munjang.cli.options import (
     Chosen,
@@ -23,15 +25,11 @@ from munjang.cli.options import (
     examples,
     new_app,
 )
-from munjang.cli.row_files import TABLES, TEXTS, TextRow, check_rows_output, write_rows
+from munjang.cli.pairs_of_folder import REPEATS, show_deduped_folder, show_folder_pairs
+from munjang.cli.row_files import TABLES, TEXTS, TextRow, check_rows_output, stream_rows, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
 from munjang.errors import UsageError
-from munjang.limits import usable_cores
-from munjang.models.progress import progress_bar
 from munjang.options import default_of
-
-if TYPE_CHECKING:
-    from munjang.bulk.pair_blocks import BulkPairs
 
 app = new_app()
 
@@ -40,7 +38,8 @@ app = new_app()
     epilog=examples(
         "munjang pairs questions.csv --threshold 0.85",
         "munjang pairs questions.csv --max-overlap 0.3 -o paraphrases.csv",
-        "munjang pairs news.jsonl --dedupe -o clean.jsonl",
+        "munjang pairs news.jsonl --dedupe -o clean.jsonl --dropped repeats.jsonl",
+        "munjang pairs vectors/ --dedupe -o clean.jsonl",
         "munjang pairs news.db --threshold 0.9",
     )
 )
@@ -61,6 +60,10 @@ def pairs(
         bool, typer.Option("--dedupe", help="Remove near-duplicates, keeping the first; -o writes the rows that stay.")
     ] = False,
     output: OutputOption = None,
+    dropped: Annotated[
+        Path | None, typer.Option(help="With --dedupe: write the rows that go, what each repeats, and the cosine, as .csv, .tsv or .jsonl.")
+    ] = None,
+    folder_options: Annotated[Chosen, Takes(dedupe_output, without=("threshold",))],
     columns: Columns,
     chosen_model: ModelChoice,
     dask: Annotated[str | None, typer.Option(help="For a folder of `munjang bulk`: a Dask scheduler's address, or local.")] = None,
@@ -71,27 +74,30 @@ def pairs(
     A library is compared by its stored vectors, and so is a folder written by `munjang bulk`, which may be larger than memory.
     -o writes the pairs or, with --dedupe, the rows that stay, as .csv, .tsv or .jsonl; rows that stay also as .txt.
     """
-    from munjang.bulk.output import is_output
-
     check_rows_output(output, suffixes=TEXTS if dedupe else TABLES)
+    check_rows_output(dropped)
     filtered = options["numbers"] or options["max_overlap"] is not None
     if dedupe and (groups or filtered):
         raise UsageError(
             "--dedupe goes with none of --groups, --numbers and --max-overlap: it drops every text that is close enough to one that stays"
         )
+    if dropped is not None and not dedupe:
+        raise UsageError("--dropped says what --dedupe drops, expected both")
     least = default_of(drop_near_duplicates if dedupe else mine_pairs, "threshold") if threshold is None else threshold
+    if dedupe and (is_output(file) or file.lower().endswith(".npy")):
+        show_deduped_folder(file, least, output=output, dropped=dropped, as_json=as_json, **folder_options)
+        return
     if is_output(file):
-        if dedupe or groups or filtered:
-            without = "--dedupe, --groups, --numbers and --max-overlap"
-            raise UsageError(f"{file}: is a folder of munjang bulk, which gives pairs only, without {without}")
-        _show_bulk_pairs(file, threshold=least, top=options["top"], dask=dask, output=output, as_json=as_json)
+        if groups or filtered:
+            raise UsageError(f"{file}: is a folder of munjang bulk, which gives pairs only, without --groups, --numbers and --max-overlap")
+        show_folder_pairs(file, threshold=least, top=options["top"], dask=dask, output=output, as_json=as_json)
         return
     found_in = [read_collection(file, columns)]
     [vectors] = vectors_of(found_in, encoder_for(found_in, chosen_model.model, compute=chosen_model.compute))
     rows, texts = found_in[0].rows, found_in[0].texts
     if dedupe:
         found = drop_near_duplicates(vectors, texts=texts, threshold=least)
-        _show_deduped(found, rows, output, least, as_json=as_json)
+        _show_deduped(found, rows, output, dropped, least, as_json=as_json)
         return
     mined = mine_pairs(vectors, texts=texts, threshold=least, **options)
     if mined.cut:
@@ -100,36 +106,6 @@ def pairs(
         _show_groups(mined, rows, output, least, as_json=as_json)
     else:
         _show_pairs(mined, rows, output, least, as_json=as_json)
-
-
-def _show_bulk_pairs(folder: str, *, threshold: float, top: int, dask: str | None, output: Path | None, as_json: bool) -> None:
-    """Find the pairs of a folder of `munjang bulk` and show or write them."""
-    found = _mine_folder(folder, threshold, top, dask)
-    if found.cut:
-        note(f"there are more pairs than the {top:,} best (--top)")
-    rows = [{"score": round(pair.score, 6), "a": pair.a, "b": pair.b} for pair in found.pairs]
-    if output is not None:
-        write_rows(output, rows)
-    if as_json:
-        emit({"pairs": rows, "same": found.same})
-        return
-    if output is None:
-        lines = ([f"{pair.score:.3f}", pair.a, pair.b] for pair in found.pairs)
-        print_table(["score", "a", "b"], lines, right=["score"], empty=f"no pairs above {threshold:.4g}")
-    written = [] if output is None else [("written to", str(output))]
-    print_facts([("pairs", f"{len(rows):,}"), ("pairs of the very same", f"{found.same:,}"), *written])
-
-
-def _mine_folder(folder: str, threshold: float, top: int, dask: str | None) -> BulkPairs:
-    from munjang.bulk.pair_blocks import count_blocks, mine_output
-
-    with progress_bar("pairs of shards", count_blocks(folder), shown=True) as advance:
-        if dask is None:
-            return mine_output(folder, threshold=threshold, top=top, progress=advance)
-        from munjang.bulk.run import connect_dask
-
-        with connect_dask(dask, workers=usable_cores(), threads=1) as client:
-            return mine_output(folder, threshold=threshold, top=top, client=client, progress=advance)
 
 
 def _show_pairs(mined: MinedPairs, rows: Sequence[TextRow], output: Path | None, threshold: float, *, as_json: bool) -> None:
@@ -161,11 +137,15 @@ def _show_groups(mined: MinedPairs, rows: Sequence[TextRow], output: Path | None
     print_facts([("texts", f"{len(rows):,}"), ("groups", f"{len(groups):,}"), *_output_fact(output)])
 
 
-def _show_deduped(found: Deduped, rows: Sequence[TextRow], output: Path | None, threshold: float, *, as_json: bool) -> None:
+def _show_deduped(
+    found: Deduped, rows: Sequence[TextRow], output: Path | None, repeats: Path | None, threshold: float, *, as_json: bool
+) -> None:
     if output is not None:
         kept = [rows[row] for row in found.kept]
         write_rows(output, [{"text": row.text} if output.suffix.lower() == ".txt" else row.values for row in kept])
     dropped = [(round(each.score, 6), rows[each.row], rows[each.kept]) for each in found.dropped]
+    if repeats is not None:
+        stream_rows(repeats, REPEATS, (dict(zip(REPEATS, (row.name(), kept.name(), s), strict=True)) for s, row, kept in dropped))
     if as_json:
         gone = [{**row.facts(), "kept": kept.facts(), "score": score} for score, row, kept in dropped]
         emit({"rows": len(rows), "kept": len(found.kept), "dropped": gone, "output": None if output is None else str(output)})

@@ -1,0 +1,256 @@
+"""The rows of a bulk folder or .npy file, millions of them → which to keep so that no two say nearly the same, in bounded memory.
+
+What stays is what `munjang.dedupe` keeps: rows are walked in order, and a row goes if it is at least as close as the threshold to one that
+stays. But pairs are found out of core:
+
+1. one pass makes a key of every row's content: equal rows go without being compared. It also takes the sample that centres are made of;
+2. a second pass deals the rows into inverted lists on disk (`vectors/inverted_lists.py`), near borders into several;
+3. every list is compared with itself and its visitors (`vectors/near_pairs.py`);
+4. the walk. A row that had more pairs than were kept, all of whose known ones go, is looked at again among the rows that are left.
+
+Which rows are near each other is a function of their contents alone. So the order of rows decides only which of those stays (the first).
+What is done is kept in a working folder, with which a killed run goes on where it was.
+
+Shapes: N rows, D dimensions, P pairs, G rows that go.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from munjang.analyze.dedupe import dedupe
+from munjang.atomic import atomic_file, atomic_write, make_folder
+from munjang.bulk.row_source import RowSource, open_rows, to_floats
+from munjang.errors import InputError
+from munjang.file_lock import hold_lock
+from munjang.limits import usable_cores
+from munjang.options import Option, check_options, default_of
+from munjang.types import Ints, Vectors
+from munjang.vectors.centres import find_centres
+from munjang.vectors.content_sample import ContentSample, find_first_rows, list_contents, make_content_keys
+from munjang.vectors.inverted_lists import EXACT, REACH, InvertedLists, count_lists, measure_margin
+from munjang.vectors.list_runs import ListRuns
+from munjang.vectors.near_pairs import PAIR, find_list_pairs
+from munjang.vectors.similarity import prepare_rows
+from munjang.wording import brief_repr
+
+_SAMPLED_PER_LIST = 24
+_STEPS = 6  # of k-means
+_RUN_BYTES = 96 * 2**20
+_LISTS = 64  # whose pairs are one file
+_STATE, _VERSION = "state.json", 1
+KEPT, DROPPED, OPEN = 0, 1, 2
+
+Progress = Callable[[int], None]
+"""Called with rows that are done; each row counts three times: keyed, dealt, compared."""
+PASSES = 3
+
+
+@brief_repr
+@dataclass(frozen=True, eq=False)
+class FolderDeduped:
+    """What goes: rows, counted from 0 and ascending, the row that stays in the stead of each, and their cosines."""
+
+    rows: int
+    row_G: Ints
+    kept_G: Ints
+    score_G: Vectors
+
+    @property
+    def kept(self) -> int:
+        """How many rows stay."""
+        return self.rows - len(self.row_G)
+
+
+def dedupe_output(
+    place: str | Path,
+    *,
+    threshold: Annotated[float, Option("Minimum cosine of near-duplicates.", min=0, max=1)] = default_of(dedupe, "threshold"),
+    exact: Annotated[bool, Option("Miss no pair; takes several times as long.")] = False,
+    work: Path | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> FolderDeduped:
+    """Return which rows of a bulk folder or .npy file go: all near-duplicates but the first.
+
+    `work` is a folder for what takes long; the same call goes on with it after a crash, and removes it in the end.
+    """
+    check_options(dedupe_output, locals())
+    source = open_rows(place)
+    if not source.rows:
+        raise InputError(f"{place}: holds no row, expected at least one")
+    with _working_folder(work, f"{_VERSION} {source.identity} {threshold} {exact}") as folder:
+        return _Deduping(
+            source, folder, threshold, EXACT if exact else REACH, threads or usable_cores(), progress or (lambda _: None)
+        ).run()
+
+
+@contextmanager
+def _working_folder(work: Path | None, job: str) -> Iterator[Path]:
+    """Hold a folder that has nothing in it but what the same job left; it goes when the block ends without an error."""
+    if work is None:
+        with tempfile.TemporaryDirectory(prefix="munjang-dedupe-") as folder:
+            yield Path(folder)
+        return
+    make_folder(work.absolute().parent)
+    with hold_lock(work.with_name(f"{work.name}.lock"), name=str(work), purpose="dedupe"):
+        state = work / _STATE
+        wanted = json.dumps({"munjang_dedupe": hashlib.sha256(job.encode()).hexdigest()})
+        if work.is_dir() and not (state.is_file() and state.read_text(encoding="utf-8") == wanted):
+            if any(work.iterdir()) and not state.is_file():
+                raise InputError(f"{work}: is not a working folder of munjang dedupe\n  remove it, or write elsewhere")
+            shutil.rmtree(work)
+        make_folder(work)
+        atomic_write(state, wanted)
+        yield work
+        shutil.rmtree(work)
+    work.with_name(f"{work.name}.lock").unlink(missing_ok=True)
+
+
+class _Deduping:
+    """The four steps, with what they share."""
+
+    def __init__(self, source: RowSource, folder: Path, threshold: float, reach: float, threads: int, progress: Progress) -> None:
+        self.source, self.folder, self.threshold, self.reach = source, folder, threshold, reach
+        self.threads, self.progress = threads, progress
+
+    def run(self) -> FolderDeduped:
+        """Do all steps, passing over what an earlier run did."""
+        first_N, sample_KD = self._read_keys()
+        margin = measure_margin(self.threshold, self.reach)
+        lists = count_lists(int(np.count_nonzero(first_N == np.arange(len(first_N)))))
+        lists_of = InvertedLists(find_centres(sample_KD, lists, steps=_STEPS), margin)
+        runs = self._deal(lists_of, first_N)
+        instead_N, score_N = self._walk(runs, first_N)
+        row_G = np.flatnonzero(instead_N != np.arange(len(instead_N)))
+        return FolderDeduped(len(first_N), row_G, instead_N[row_G], np.minimum(score_N[row_G], 1))
+
+    def _read_keys(self) -> tuple[Ints, Vectors]:
+        """Return the first row of each row's content, and the sample for centres."""
+        path = self.folder / "keys.npz"
+        if not path.is_file():
+            keys, start = np.empty((self.source.rows, 2), dtype=np.uint64), 0
+            sample: ContentSample | None = None
+            for block in self.source.blocks():
+                part = make_content_keys(list_contents(block.vectors_ND, block.texts))
+                keys[start : start + len(part)] = part
+                unit_ND = prepare_rows(to_floats(block.vectors_ND), "cosine")
+                if not np.isfinite(unit_ND).all():
+                    raise InputError(f"{self.source.place}: holds NaN or infinity; expected finite numbers\n  encode those texts again")
+                sample = sample or ContentSample(_SAMPLED_PER_LIST * count_lists(self.source.rows), unit_ND.shape[1])
+                sample.offer(part, unit_ND, start)
+                start += len(part)
+                self.progress(len(part))
+            assert sample is not None
+            with atomic_file(path) as handle:
+                np.savez(handle, first=find_first_rows(keys), sample=sample.rows()[1])
+        else:
+            self.progress(self.source.rows)
+        with np.load(path, allow_pickle=False) as found:
+            return found["first"], found["sample"]
+
+    def _deal(self, lists: InvertedLists, first_N: Ints) -> ListRuns:
+        """Write the first rows of all contents into runs."""
+        runs: ListRuns | None = None
+        for run, (start, raw_ND) in enumerate(self._read_parts()):
+            if runs is None:
+                runs = ListRuns(self.folder, raw_ND.dtype, raw_ND.shape[1], len(lists.centre_LD))
+            if not runs.has(run):
+                row_N = start + np.flatnonzero(first_N[start : start + len(raw_ND)] == np.arange(start, start + len(raw_ND)))
+                runs.write(run, row_N, raw_ND[row_N - start], lists.place(prepare_rows(to_floats(raw_ND[row_N - start]), "cosine")))
+            self.progress(len(raw_ND))
+        assert runs is not None
+        return runs
+
+    def _read_parts(self) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield blocks joined to the size of a run."""
+        held: list[NDArray[Any]] = []
+        start = 0
+        for block in self.source.blocks():
+            held.append(block.vectors_ND)
+            if sum(part.nbytes for part in held) >= _RUN_BYTES:
+                yield start, np.concatenate(held)
+                start += sum(map(len, held))
+                held = []
+        if held:
+            yield start, np.concatenate(held)
+
+    def _walk(self, runs: ListRuns, first_N: Ints) -> tuple[Ints, Vectors]:
+        """Return the row that stays in the stead of each, and their cosine."""
+        instead_N = first_N.copy()
+        score_N = np.ones(len(first_N), dtype=np.float32)
+        state_N = np.where(first_N == np.arange(len(first_N)), OPEN, DROPPED).astype(np.uint8)
+        sizes = runs.sizes()[0]
+        looks = 0
+        while (state_N == OPEN).any():
+            pairs, cut = self._find_pairs(runs, state_N, looks, sizes)
+            has_more = np.zeros(len(first_N), dtype=bool)
+            has_more[cut] = True
+            _decide(pairs, has_more, state_N, instead_N, score_N)
+            looks += 1
+        same = np.flatnonzero(first_N != np.arange(len(first_N)))
+        instead_N[same], score_N[same] = instead_N[first_N[same]], score_N[first_N[same]]
+        return instead_N, score_N
+
+    def _find_pairs(self, runs: ListRuns, state_N: NDArray[np.uint8], look: int, sizes: Ints) -> tuple[NDArray[Any], Ints]:
+        """Return the pairs of the rows that are open with all that may stay, by later and earlier row."""
+
+        def find(first: int) -> tuple[NDArray[Any], Ints]:
+            path = self.folder / f"pairs-{look:02d}-{first:06d}.npz"
+            lists = range(first, min(first + _LISTS, runs.lists))
+            if not path.is_file():
+                found = [
+                    find_list_pairs(
+                        runs,
+                        number,
+                        self.threshold,
+                        to_floats,
+                        counts=lambda row_E: state_N[row_E] != DROPPED,
+                        asks=lambda row_P: state_N[row_P] == OPEN,
+                    )
+                    for number in lists
+                ]
+                with atomic_file(path) as handle:
+                    np.savez(
+                        handle, pairs=np.concatenate([each.pairs_P for each in found]), cut=np.concatenate([each.cut for each in found])
+                    )
+            if look == 0:
+                self.progress(int(sizes[lists.start : lists.stop].sum()))
+            with np.load(path, allow_pickle=False) as written:
+                return written["pairs"], written["cut"]
+
+        with ThreadPoolExecutor(self.threads) as pool:
+            results = list(pool.map(find, range(0, runs.lists, _LISTS)))
+        pairs = np.concatenate([pairs for pairs, _ in results]) if results else np.empty(0, dtype=PAIR)
+        pairs = pairs[np.lexsort((pairs["earlier"], pairs["later"]))]
+        return pairs, np.concatenate([cut for _, cut in results])
+
+
+def _decide(pairs_P: NDArray[Any], has_more_N: NDArray[np.bool_], state_N: NDArray[np.uint8], instead_N: Ints, score_N: Vectors) -> None:
+    """Walk the open rows in order: one goes if a row before it that is near stays, and stays if all those go and there are no more."""
+    later_P, earlier_P, score_P = pairs_P["later"].astype(np.int64), pairs_P["earlier"].astype(np.int64), pairs_P["score"]
+    rows, begins = np.unique(later_P, return_index=True)
+    waiting = np.zeros(len(state_N), dtype=bool)
+    waiting[rows] = True
+    state_N[(state_N == OPEN) & ~waiting] = KEPT
+    for row, begin, end in zip(rows.tolist(), begins.tolist(), [*begins.tolist(), len(later_P)][1:], strict=True):
+        near = earlier_P[begin:end]
+        states = state_N[near]
+        stays = states == KEPT
+        if stays.any():
+            best = int(np.where(stays, score_P[begin:end], -np.inf).argmax())
+            state_N[row], instead_N[row], score_N[row] = DROPPED, near[best], score_P[begin + best]
+        elif not has_more_N[row] and not (states == OPEN).any():
+            state_N[row] = KEPT
