@@ -52,6 +52,7 @@ _NAMES = {
     "munjang.analyze.classify.zero_shot": ("classify_by_entailment", "classify_texts", "make_classifier"),
     "munjang.analyze.topics.fitting": ("fit_topics",),
     "munjang.analyze.topics.model": ("Assigned", "Topic", "TopicModel", "TopicSettings"),
+    "munjang.analyze.topics.streaming": ("fit_topics_stream",),
     "munjang.analyze.topics.saving": ("load_topics", "save_topics"),
     "munjang.analyze.layout": ("lay_out",),
     "munjang.report.text_map": ("TextMap", "draw_map"),
@@ -75,6 +76,7 @@ _NAMES = {
     "munjang.text.readers": ("read_texts",),
     "munjang.train.mine": ("MinedTriplets", "mine_negatives"),
     "munjang.train.augment": ("SilverPair", "label_pairs", "sample_pairs"),
+    "munjang.bulk.dedupe_output": ("FolderDeduped", "dedupe_output"),
     "munjang.bulk.run": ("BulkReport", "encode_bulk"),
     "munjang.bulk.dask_frame": ("classify_dask", "encode_dask"),
     "munjang.types": ("Encoder", "Scorer"),
@@ -146,8 +148,11 @@ if TYPE_CHECKING:
     from munjang.analyze.topics.model import TopicSettings as TopicSettings
     from munjang.analyze.topics.saving import load_topics as load_topics
     from munjang.analyze.topics.saving import save_topics as save_topics
+    from munjang.analyze.topics.streaming import fit_topics_stream as fit_topics_stream
     from munjang.bulk.dask_frame import classify_dask as classify_dask
     from munjang.bulk.dask_frame import encode_dask as encode_dask
+    from munjang.bulk.dedupe_output import FolderDeduped as FolderDeduped
+    from munjang.bulk.dedupe_output import dedupe_output as dedupe_output
     from munjang.bulk.run import BulkReport as BulkReport
     from munjang.bulk.run import encode_bulk as encode_bulk
     from munjang.errors import Busy as Busy

@@ -26,9 +26,10 @@ ROWS = 3_000
 
 @pytest.fixture
 def many_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deal small collections into lists too, in several runs."""
+    """Deal small collections into lists too, in several runs and files of pairs."""
     monkeypatch.setattr(inverted_lists, "ALONE", 100)
-    monkeypatch.setattr(module, "_RUN_BYTES", 2**17)
+    monkeypatch.setattr(module, "_RUN_BYTES", 2**16)
+    monkeypatch.setattr(module, "_LISTS", 4)
 
 
 def make_vectors(rows: int = ROWS, *, seed: int = 0) -> np.ndarray:
@@ -164,17 +165,17 @@ print("done", flush=True)
 
 @pytest.mark.usefixtures("many_lists")
 def test_a_killed_run_goes_on_and_says_the_same(tmp_path: Path) -> None:
-    """Eight kills at random moments; then another threshold finds the folder of the killed run and begins anew."""
-    chance, path, work = random.Random(3), save(tmp_path, make_vectors(20_000)), tmp_path / "work"
+    """Five kills at random moments; then another threshold finds the folder of the killed run and begins anew."""
+    chance, path, work = random.Random(3), save(tmp_path, make_vectors(6_000)), tmp_path / "work"
     killed = 0
-    for _ in range(8):
+    for _ in range(5):
         process = subprocess.Popen([sys.executable, "-c", KILLED, path, work, "0.9"], stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(chance.uniform(0.0, 0.5))
+        time.sleep(chance.uniform(0.0, 0.3))
         os.kill(process.pid, signal.SIGKILL)
         killed += process.communicate()[0] == ""
-    assert killed >= 3
+    assert killed >= 2
     whole = dedupe_output(path, threshold=0.9)
     again = dedupe_output(path, threshold=0.9, work=work)
     assert (again.row_G.tolist(), again.kept_G.tolist()) == (whole.row_G.tolist(), whole.kept_G.tolist())

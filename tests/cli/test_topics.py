@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -137,3 +138,26 @@ def test_an_empty_question_to_topics_is_refused(munjang: Callable[..., Any], fil
     outcome = munjang("topics", "find", files / "model", " ", "--model", tiny_bert_folder)
     assert outcome.code == 2
     assert "the query is empty" in outcome.err
+
+
+def test_topics_of_a_folder_of_bulk(munjang, tmp_path, tiny_bert_folder):
+    rows = [
+        {"id": f"r{place}", "text": f"{word} {other} {place % 40}"}
+        for place, (word, other) in enumerate([("rain", "river"), ("cat", "dog")] * 60)
+    ]
+    (tmp_path / "news.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    bulk = ("bulk", tmp_path / "news.jsonl", "--model", tiny_bert_folder, "--workers", "1", "--shard-rows", "50")
+    assert munjang(*bulk, "--keep-text", "-o", tmp_path / "out").code == 0
+    found = munjang("topics", tmp_path / "out", "-o", tmp_path / "model", "--topics", "2", "--sample", "100", "--json").json
+    assert found["documents"] == 120
+    assert sum(topic["size"] for topic in found["topics"]) + found["outliers"] == 120
+    assert all(rows[each["row"] - 1]["text"] == each["text"] for topic in found["topics"] for each in topic["documents"])
+    done = munjang("topics", "assign", tmp_path / "model", tmp_path / "out", "-o", tmp_path / "assigned.jsonl", "--json").json
+    lines = [json.loads(line) for line in (tmp_path / "assigned.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [line["id"] for line in lines] == [row["id"] for row in rows]
+    assert {topic["topic"]: topic["documents"] for topic in done["topics"]} == {topic["id"]: topic["size"] for topic in found["topics"]}
+    assert "120" in munjang("topics", "assign", tmp_path / "model", tmp_path / "out").out
+    assert munjang("topics", tmp_path / "out", "--html", tmp_path / "page.html").code == 0
+    assert munjang("topics", tmp_path / "out", "--time-column", "date").code == 2
+    assert munjang(*bulk, "-o", tmp_path / "bare").code == 0
+    assert "--keep-text" in munjang("topics", tmp_path / "bare").err

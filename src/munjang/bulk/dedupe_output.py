@@ -91,7 +91,8 @@ def dedupe_output(
     source = open_rows(place)
     if not source.rows:
         raise InputError(f"{place}: holds no row, expected at least one")
-    with _working_folder(work, f"{_VERSION} {source.identity} {threshold} {exact}") as folder:
+    job = f"{_VERSION} {source.identity} {threshold} {exact} {_RUN_BYTES} {_LISTS} {count_lists(source.rows)}"
+    with _working_folder(work, job) as folder:
         return _Deduping(
             source, folder, threshold, EXACT if exact else REACH, threads or usable_cores(), progress or (lambda _: None)
         ).run()

@@ -30,10 +30,20 @@ _BITS = ("binary", "ubinary")
 class RowSource(Protocol):
     """Rows of vectors with ids, and texts if they were kept."""
 
-    place: str
-    rows: int
-    identity: str
-    """Changes when the rows do."""
+    @property
+    def place(self) -> str:
+        """Where they are."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """Changes when the rows do."""
+        ...
 
     def blocks(self) -> Iterator[Block]:
         """Yield all rows in order."""

@@ -19,6 +19,8 @@ from munjang.analyze.topics.edit import merge_topics, reduce_topics, rename_topi
 from munjang.analyze.topics.fitting import fit_topics
 from munjang.analyze.topics.model import TopicModel
 from munjang.analyze.topics.saving import load_topics, save_topics
+from munjang.analyze.topics.streaming import fit_topics_stream
+from munjang.bulk.output import is_output
 from munjang.cli.collection import load_beside, read_collection
 from munjang.cli.group import DefaultCommandGroup
 from munjang.cli.library_files import COMPUTES
@@ -38,6 +40,7 @@ from munjang.cli.options import (
 )
 from munjang.cli.row_files import PAGES, TextRow, beside, check_rows_output, write_rows
 from munjang.cli.show import emit, print_facts, print_table
+from munjang.cli.topics_of_folder import fit_folder, show_assigned_folder
 from munjang.cli.topics_show import show_model, show_topic, write_report
 from munjang.errors import InputError, UsageError
 from munjang.report.words import Word, say
@@ -45,7 +48,9 @@ from munjang.text.records import describe_missing_column
 from munjang.types import Compute, Encoder
 
 if TYPE_CHECKING:
+    from munjang.analyze.topics.describe import Slices
     from munjang.types import Vectors
+    from munjang.wording import Language
 
 FolderArgument: TypeAlias = Annotated[Path, typer.Argument(metavar="MODEL", help="The folder of a topic model.")]
 VectorsOption: TypeAlias = Annotated[
@@ -78,6 +83,7 @@ def fit(
     *,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Save the topics to this folder.")] = None,
     options: Annotated[Chosen, Takes(fit_topics)],
+    folder_options: Annotated[Chosen, Takes(fit_topics_stream)],
     time_column: Annotated[str | None, typer.Option(help="The column with a date, a year or a number.")] = None,
     class_column: Annotated[str | None, typer.Option(help="The column with each text's class.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a report to this file.")] = None,
@@ -87,8 +93,17 @@ def fit(
     chosen_model: ModelChoice,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the topics of a collection and save them."""
+    """Find the topics of a collection and save them.
+
+    A folder written by `munjang bulk --keep-text` may be larger than memory: topics are found in a sample and counted in all of it.
+    """
     check_rows_output(html, suffixes=PAGES)
+    if is_output(file):
+        if time_column or class_column or vectors:
+            raise UsageError(f"{file}: is a folder of munjang bulk, which goes without --time-column, --class-column and --vectors")
+        found = fit_folder(file, options, **folder_options, chosen_model=chosen_model)
+        _keep(found, file, output, html, language, as_json=as_json)
+        return
     read = read_collection(file, columns)
     rows = read.rows
     times = None if time_column is None else column_values(rows, time_column, file)
@@ -100,6 +115,21 @@ def fit(
     found = replace(found, encoder_name=chosen_model.model or own)
     over_time = None if times is None else topics_over_time(found, times)
     per_class = None if classes is None else topics_per_class(found, classes)
+    _keep(found, file, output, html, language, over_time, per_class, as_json=as_json)
+
+
+def _keep(
+    found: TopicModel,
+    file: str,
+    output: Path | None,
+    html: Path | None,
+    language: Language | None,
+    over_time: Slices | None = None,
+    per_class: Slices | None = None,
+    *,
+    as_json: bool,
+) -> None:
+    """Save and show what was found, and write its page."""
     if output is not None:
         save_topics(found, output)
     if html is not None:
@@ -146,6 +176,9 @@ def assign(
     """
     check_rows_output(output)
     found = load_topics(folder)
+    if is_output(file):
+        show_assigned_folder(found, file, output, as_json=as_json)
+        return
     rows = read_collection(file, columns).rows
     texts = [row.text for row in rows]
     ready = None if vectors is None else read_vectors(vectors)

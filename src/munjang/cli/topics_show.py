@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def model_facts(model: TopicModel, **more: Any) -> dict[str, Any]:
     """Return what JSON output says of a model."""
     return {
-        "documents": len(model.documents),
+        "documents": model.size,
         "outliers": model.outliers,
-        "outlier_share": round(model.outliers / len(model.documents), 6),
+        "outlier_share": round(model.outliers / model.size, 6),
         "coherence_npmi": round(model.coherence, 6),
         "diversity": round(model.diversity, 6),
         "topics": [topic_facts(model, topic) for topic in model.topics],
@@ -37,7 +37,7 @@ def topic_facts(model: TopicModel, topic: Topic) -> dict[str, Any]:
         "size": topic.size,
         "coherence_npmi": round(topic.coherence, 6),
         "words": [{"word": word, "weight": round(weight, 8)} for word, weight in topic.words],
-        "documents": [{"row": row + 1, "text": model.documents.excerpts[row]} for row in topic.documents],
+        "documents": [{"row": model.row_number(row), "text": model.documents.excerpts[row]} for row in topic.documents],
     }
 
 
@@ -53,10 +53,10 @@ def show_model(model: TopicModel, *, as_json: bool, **more: Any) -> None:
         right=["topic", "documents"],
         empty="no topics: no group of documents is large enough",
     )
-    share = model.outliers / len(model.documents)
+    share = model.outliers / model.size
     print_facts(
         [
-            ("documents", f"{len(model.documents):,}"),
+            ("documents", f"{model.size:,}"),
             ("topics", f"{len(model.topics):,}"),
             ("outliers", f"{model.outliers:,} ({share:.1%})"),
             ("coherence", f"{model.coherence:.3f} (NPMI)"),
@@ -75,7 +75,7 @@ def show_topic(model: TopicModel, topic: Topic, *, as_json: bool) -> None:
     print_table(["word", "weight"], ([word, f"{weight:.4f}"] for word, weight in topic.words), right=["weight"], empty="no words")
     print_table(
         ["row", "typical documents"],
-        ([str(row + 1), model.documents.excerpts[row]] for row in topic.documents),
+        ([str(model.row_number(row)), model.documents.excerpts[row]] for row in topic.documents),
         right=["row"],
         empty="no typical documents",
     )
@@ -94,9 +94,9 @@ def write_report(
     from munjang.report.topics_page import topics_page
 
     facts = [
-        (Word.NUMBER_OF_DOCUMENTS, f"{len(model.documents):,}"),
+        (Word.NUMBER_OF_DOCUMENTS, f"{model.size:,}"),
         (Word.NUMBER_OF_TOPICS, f"{len(model.topics):,}"),
-        (Word.OUTLIERS, f"{model.outliers:,} ({model.outliers / len(model.documents):.1%})"),
+        (Word.OUTLIERS, f"{model.outliers:,} ({model.outliers / model.size:.1%})"),
         (Word.COHERENCE_NPMI, f"{model.coherence:.3f}"),
         (Word.DIVERSITY, f"{model.diversity:.3f}"),
         (Word.METHOD, model.settings.method),

@@ -120,7 +120,7 @@ def describe_topics(model: TopicModel) -> TopicModel:
             id=id,
             name=model.names.get(id) or name_topic([word for word, _ in words[place]], id),
             words=tuple(words[place]),
-            size=int((labels_N == id).sum()),
+            size=int(model.size_P[model.topic_P == id].sum()),
             documents=_find_typical(model, np.flatnonzero(labels_N == id)),
             coherence=scores[place],
         )
@@ -135,9 +135,11 @@ def weigh_topic_words(model: TopicModel) -> Floats:
     if isinstance(model.assigner, ContextualTopics):
         learned_PV = model.assigner.word_weights(model.bag.vocabulary)
         return np.stack([learned_PV[model.topic_P == id].mean(axis=0) for id in ids])
-    labels_N = model.labels
-    places_N = np.where(labels_N >= 0, np.searchsorted(ids, labels_N), -1)
-    counts_KV = count_topics(model.bag, places_N, len(ids))
+    if model.streamed is not None:
+        counts_KV = count_topics(model.streamed.words, np.searchsorted(ids, model.topic_P), len(ids))
+    else:
+        labels_N = model.labels
+        counts_KV = count_topics(model.bag, np.where(labels_N >= 0, np.searchsorted(ids, labels_N), -1), len(ids))
     return weigh_class_words(counts_KV, boosted=_find_seed_columns(model.bag, (word for group in model.settings.guides for word in group)))
 
 
@@ -274,6 +276,8 @@ def _name_month(month: float) -> str:
 
 
 def _check_length(model: TopicModel, values: Sequence[Any]) -> None:
+    if model.streamed is not None:
+        raise UsageError(f"the topics were counted over {model.size:,} documents, of which the model keeps {len(model.documents):,}")
     if len(values) != len(model.documents):
         raise UsageError(f"{len(values):,} values for {len(model.documents):,} documents, expected one for each")
 

@@ -151,6 +151,11 @@ def rename_topic(model: TopicModel, id: int, name: str) -> TopicModel:
 
 def place_documents(model: TopicModel) -> TopicModel:
     """Ask the assigner anew for every document, set the floors, and describe the topics."""
+    if model.streamed is not None:
+        raise UsageError(
+            f"the topics were counted over {model.size:,} documents, of which the model keeps {len(model.documents):,}; "
+            "merging and naming topics need no documents, this does\n  fit the topics again"
+        )
     component_N, score_N = find_nearest(model.assigner, model.documents.rows_NR)
     prototypes = len(model.topic_P)
     floors_P = np.full(prototypes, NO_FLOOR)

@@ -132,7 +132,7 @@ def fit_topics(
     assigner = Prototypes(projection, _settle(rows_UR, places_U))
     model = assemble_model(texts, assigner, rows_UR, bag(), same_N, settings, core_U=groups_U >= 0)
     names = {place: settings.labels[group] for place, group in enumerate(present.tolist()) if group < len(settings.labels)}
-    return _sort_by_size(replace(model, encoder=fingerprint(encoder), tagger=chosen.name, names=names))
+    return sort_by_size(replace(model, encoder=fingerprint(encoder), tagger=chosen.name, names=names))
 
 
 def count_different(texts: Sequence[str]) -> tuple[Ints, Ints]:
@@ -232,10 +232,9 @@ def _settle(rows_UR: Vectors, groups_U: Ints) -> Vectors:
     return centres_PR
 
 
-def _sort_by_size(model: TopicModel) -> TopicModel:
+def sort_by_size(model: TopicModel) -> TopicModel:
     """Number topics by size, the largest 0, and describe them; a topic that no document chose goes."""
-    labels_N = model.labels
-    counts_P = np.bincount(labels_N[labels_N >= 0], minlength=len(model.topic_P))
+    counts_P = model.size_P
     held = np.flatnonzero(np.bincount(model.documents.component_N, minlength=len(model.topic_P)))
     order = sorted(held.tolist(), key=lambda p: (-int(counts_P[p]), p))
     number = {p: place for place, p in enumerate(order)}
@@ -249,6 +248,7 @@ def _sort_by_size(model: TopicModel) -> TopicModel:
             topic_P=np.arange(len(order)),
             documents=replace(model.documents, component_N=component_N),
             names={number[p]: name for p, name in model.names.items() if p in number},
+            streamed=model.streamed and replace(model.streamed, size_P=counts_P[order], words=model.streamed.words.select(np.array(order))),
         )
     )
 

@@ -190,6 +190,19 @@ class Documents:
 
 
 @brief_repr
+@dataclass(frozen=True, eq=False)
+class Streamed:
+    """What was counted over more documents than a model keeps."""
+
+    documents: int
+    size_P: Ints
+    """Documents of each component that have its topic."""
+    words: Bag
+    """The words of these documents; a row for each component."""
+    place_N: Ints
+    """Where the documents that the model keeps stand among all."""
+
+
 @dataclass(frozen=True)
 class Assigned(Table):
     """Topics of texts: −1 for none; the score says how well a text fits the nearest topic, whether or not that is enough."""
@@ -228,9 +241,11 @@ class TopicModel(Table):
     """Names that were given, not made of words."""
     encoder_name: str = ""
     """What the encoder was called where the topics were found, for people and for the command line."""
+    streamed: Streamed | None = None
+    """Where the documents that the model keeps are a sample of more: figures of all of them."""
 
     def __repr__(self) -> str:
-        made = [count(len(self.topics), "topic"), count(len(self.documents), "document"), f"{self.outliers:,} without a topic"]
+        made = [count(len(self.topics), "topic"), count(self.size, "document"), f"{self.outliers:,} without a topic"]
         return name_facts("TopicModel", [*made, f"method {self.settings.method}", f"encoder {quote_place(self.encoder_name)}"])
 
     bars: ClassVar[tuple[str, ...]] = ("size", "coherence")
@@ -259,9 +274,26 @@ class TopicModel(Table):
         return label_documents(self, self.documents.component_N, self.documents.score_N)
 
     @property
+    def size(self) -> int:
+        """How many documents the topics were found in."""
+        return len(self.documents) if self.streamed is None else self.streamed.documents
+
+    @property
+    def size_P(self) -> Ints:
+        """How many documents of each component have its topic."""
+        if self.streamed is not None:
+            return self.streamed.size_P
+        held_N = self.labels != OUTLIER
+        return np.bincount(self.documents.component_N[held_N], minlength=len(self.topic_P))
+
+    @property
     def outliers(self) -> int:
         """How many documents have no topic."""
-        return int((self.labels == OUTLIER).sum())
+        return self.size - int(self.size_P.sum())
+
+    def row_number(self, document: int) -> int:
+        """Return the row of a kept document among all, from 1."""
+        return 1 + (document if self.streamed is None else int(self.streamed.place_N[document]))
 
     @property
     def coherence(self) -> float:

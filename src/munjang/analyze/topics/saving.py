@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from munjang.analyze.contextual import ContextualTopics
 from munjang.analyze.saved_folder import FolderPart, SavedFolder, to_json
 from munjang.analyze.topics.groups import Projection
-from munjang.analyze.topics.model import Assigner, Documents, Prototypes, Topic, TopicModel, TopicSettings
+from munjang.analyze.topics.model import Assigner, Documents, Prototypes, Streamed, Topic, TopicModel, TopicSettings
 from munjang.analyze.topics.topic_words import Bag
 
 MAIN = "topics.json"
@@ -56,7 +56,7 @@ def _collect_facts(model: TopicModel) -> dict[str, Any]:
         "encoder_name": model.encoder_name,
         "tagger": model.tagger,
         "kind": "prototypes" if isinstance(model.assigner, Prototypes) else "contextual",
-        "documents": len(model.documents),
+        "documents": model.size,
         "outliers": model.outliers,
         "coherence_npmi": model.coherence,
         "diversity": model.diversity,
@@ -80,6 +80,10 @@ def _collect_arrays(model: TopicModel) -> dict[str, NDArray[Any]]:
         "bag_terms": bag.terms,
         "bag_counts": bag.counts,
     }
+    if model.streamed is not None:
+        words = model.streamed.words
+        kept |= {"streamed_sizes": model.streamed.size_P, "streamed_places": model.streamed.place_N}
+        kept |= {"streamed_starts": words.starts, "streamed_terms": words.terms, "streamed_counts": words.counts}
     if isinstance(model.assigner, Prototypes):
         projection = model.assigner.projection
         kept |= {"mean": projection.mean_D, "axes": projection.axes_DR, "centres": model.assigner.centres_PR}
@@ -111,7 +115,15 @@ def _build_model(facts: dict[str, Any], raw_arrays: bytes, raw_texts: bytes) -> 
         topics,
         dict(facts["names"]),
         facts["encoder_name"],
+        _build_streamed(facts, arrays),
     )
+
+
+def _build_streamed(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Streamed | None:
+    if "streamed_sizes" not in arrays:
+        return None
+    words = Bag(tuple(facts["vocabulary"]), *(arrays[f"streamed_{name}"] for name in ("starts", "terms", "counts")))
+    return Streamed(facts["documents"], arrays["streamed_sizes"], words, arrays["streamed_places"])
 
 
 def _build_assigner(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Assigner:

@@ -226,7 +226,7 @@ _AROUND = ".,;:!?…·\"'`“”‘’()[]{}<>〈〉《》「」『』【】（�
 def list_words(texts: Sequence[str], by: Tagger, *, known: Collection[str] = ()) -> list[list[str]]:
     """Return the words of each text, in order, in lower case; words of the vocabulary `known` are cut as they were then."""
     once: dict[str, str] = {}  # a word is held once, however often it is written
-    written = [[once.setdefault(word, word) for part in clean(text).split() if (word := part.strip(_AROUND))] for text in texts]
+    written = [[once.setdefault(word, word) for word in _split_written(text)] for text in texts]
     how_often = Counter(word for words in written for word in words)
     runs_of = {word: [tuple(run) for run in runs] for word, runs in zip(once, find_noun_runs(once, by=by), strict=True)}
     total: Counter[Run] = Counter()
@@ -236,6 +236,40 @@ def list_words(texts: Sequence[str], by: Tagger, *, known: Collection[str] = ())
     words_in = {run: [sys.intern(word.casefold()) for word in words] for run, words in join_compounds(total, known=known).items()}
     meant = {word: [noun for run in runs for noun in words_in[run]] for word, runs in runs_of.items()}
     return [[noun for word in words for noun in meant[word]] for words in written]
+
+
+_REMEMBERED = 1_000_000
+"""Written words whose nouns a `WordIndex` knows at once."""
+
+
+class WordIndex:
+    """Which words of a vocabulary stand in texts; each written word is analysed once, however many texts are read.
+
+    What a word holds is a matter of the word and the vocabulary, so texts can be read in any order and in any parts.
+    """
+
+    def __init__(self, vocabulary: Sequence[str], by: Tagger) -> None:
+        self._place = {word: number for number, word in enumerate(vocabulary)}
+        self._by = by
+        self._terms: dict[str, tuple[int, ...]] = {}
+
+    def read(self, texts: Sequence[str]) -> tuple[Ints, Ints]:
+        """Return the places of the words of all texts one after the other, and how many each text has."""
+        written = [_split_written(text) for text in texts]
+        fresh = list(dict.fromkeys(word for words in written for word in words if word not in self._terms))
+        if fresh:
+            if len(self._terms) + len(fresh) > _REMEMBERED:
+                self._terms.clear()
+                fresh = list(dict.fromkeys(word for words in written for word in words))
+            for word, found in zip(fresh, list_words(fresh, self._by, known=self._place), strict=True):
+                self._terms[word] = tuple(self._place[noun] for noun in found if noun in self._place)
+        held = [[term for word in words for term in self._terms[word]] for words in written]
+        return np.array([term for terms in held for term in terms], dtype=np.int64), np.array(list(map(len, held)), dtype=np.int64)
+
+
+def _split_written(text: str) -> list[str]:
+    """Return the words of a text as they are written, without marks around them."""
+    return [word for part in clean(text).split() if (word := part.strip(_AROUND))]
 
 
 def bag_words(texts: Sequence[str], by: Tagger, *, known: Collection[str] = ()) -> Bag:
