@@ -63,17 +63,24 @@ class Tiled:
         values, axes_DD = np.linalg.eigh(centred_ND.T @ centred_ND / len(centred_ND))
         shape_D = np.sqrt(np.maximum(values, 0))
         self._shape_DD = (axes_DD * (shape_D / np.linalg.norm(shape_D))).T.astype(np.float32)  # noise of length one, as real vectors differ
-        self._noise, self._seed = noise, seed
+        self.folder, self._noise, self._seed = folder, noise, seed
 
     def block(self, number: int, rows: int = BLOCK) -> tuple[np.ndarray, np.ndarray]:
         """Return which real row each row of a block is made of, and unit vectors."""
         random = np.random.default_rng((self._seed, number))
         source_N = random.integers(0, len(self.real_ND), rows)
-        moved_ND = random.standard_normal((rows, self.real_ND.shape[1]), dtype=np.float32) @ self._shape_DD
+        moved_ND = self._draw(random, rows)
         moved_ND *= np.float32(self._noise)
         moved_ND += self.real_ND[source_N]
         moved_ND /= np.linalg.norm(moved_ND, axis=1, keepdims=True)
         return source_N, moved_ND
+
+    def noise(self, number: int, rows: int) -> np.ndarray:
+        """Return noise of about length one."""
+        return self._draw(np.random.default_rng((self._seed, number)), rows)
+
+    def _draw(self, random: np.random.Generator, rows: int) -> np.ndarray:
+        return random.standard_normal((rows, self.real_ND.shape[1]), dtype=np.float32) @ self._shape_DD
 
     def blocks(self, rows: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield so many rows in blocks."""
