@@ -82,9 +82,10 @@ def _named(annotation: Any, module: str) -> Iterator[type]:
 
 
 def _names_of(module: ModuleType) -> dict[str, Any]:
-    """Return a module's names, those imported for type checkers only included."""
+    """Return a module's names, those imported for type checkers only included, but no imports inside functions, which may need extras."""
     names = dict(vars(module))
-    for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))):
+    body = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8")).body
+    for node in [*body, *(inner for each in body if isinstance(each, ast.If) for inner in each.body)]:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("munjang."):
             home = import_module(str(node.module))
             names |= {alias.asname or alias.name: getattr(home, alias.name) for alias in node.names if hasattr(home, alias.name)}

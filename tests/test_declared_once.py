@@ -9,7 +9,7 @@ from functools import cache
 from inspect import signature
 from inspect import unwrap as inspect_unwrap
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import pytest
 
@@ -25,8 +25,10 @@ from munjang.analyze.pairs import mine_pairs
 from munjang.analyze.topics.assign import find_topics
 from munjang.analyze.topics.edit import split_topic
 from munjang.analyze.topics.fitting import fit_topics
+from munjang.bulk.encode_batch import encode_batch
 from munjang.bulk.job import BulkSettings
-from munjang.bulk.run import WorkerConfig, encode_bulk
+from munjang.bulk.run import encode_bulk
+from munjang.bulk.worker_config import WorkerConfig
 from munjang.cli.commands import find, load_command
 from munjang.cli.compress import CompressionSteps
 from munjang.errors import UsageError
@@ -295,11 +297,13 @@ def test_encode_bulk_takes_the_options_of_its_two_settings_as_keywords() -> None
     declared = {each.name: each.default for settings in (BulkSettings, WorkerConfig) for each in fields(settings)}
     assert {name: given[name].default for name in declared} == declared
     assert set(given) - set(declared) == {"model", "resume", "cache", "watch"}
+    types = {name: hint for settings in (BulkSettings, WorkerConfig) for name, hint in get_type_hints(settings).items()}
+    assert {name: get_type_hints(encode_bulk)[name] for name in declared} == types
 
 
 def test_all_who_encode_have_the_defaults_of_encode() -> None:
     one = declared_options(SentenceEncoder.encode)
-    for other in (SentenceEncoder.encode_with_report, SentenceEncoder.encode_stream, PromptedEncoder.encode, BulkSettings):
+    for other in (SentenceEncoder.encode_with_report, SentenceEncoder.encode_stream, PromptedEncoder.encode, BulkSettings, encode_batch):
         shared = {name: each for name, each in declared_options(other).items() if name in one}
         assert len(shared) >= 4
         assert {name: (each.default, each.option) for name, each in shared.items()} == {

@@ -31,6 +31,12 @@ def dask() -> None:
         raise AssertionError("a cluster was made without dask")
 
 
+def cluster(kind: str) -> None:
+    from munjang.bulk.run import encode_bulk
+
+    encode_bulk(["no such file"], "no such folder", **{kind: "local"})
+
+
 def object_store() -> None:
     from munjang.bulk.storage import open_filesystem
 
@@ -59,6 +65,8 @@ CALLS: dict[str, tuple[str, str, Callable[[], None]]] = {
     "topics by HDBSCAN": ("sklearn.cluster", "topics", lambda: topics(method="hdbscan")),
     "reduction by UMAP": ("umap", "umap", lambda: topics(reduction="umap")),
     "--dask": ("distributed", "dask", dask),
+    "--ray": ("ray", "ray", lambda: cluster("ray")),
+    "--spark": ("pyspark", "spark", lambda: cluster("spark")),
     "s3://": ("fsspec", "dask", object_store),
     "reading Parquet": ("pyarrow.parquet", "parquet", parquet_input),
     "writing Parquet": ("pyarrow", "parquet", parquet_output),
@@ -70,7 +78,8 @@ CALLS: dict[str, tuple[str, str, Callable[[], None]]] = {
 def test_the_missing_part_and_the_line_that_installs_it_are_named(what, monkeypatch):
     module, extra, call = CALLS[what]
     monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.delitem(sys.modules, "munjang.bulk.dask_run", raising=False)  # another test may have imported it
+    for kind in ("dask", "ray", "spark"):
+        monkeypatch.delitem(sys.modules, f"munjang.bulk.{kind}_run", raising=False)  # another test may have imported it
     with pytest.raises(MissingExtra, match=rf"^{re.escape(what)} needs the extra '{extra}'") as caught:
         call()
     assert str(caught.value).endswith(f"pip install 'munjang[{extra}]'")
@@ -80,7 +89,8 @@ def test_the_missing_part_and_the_line_that_installs_it_are_named(what, monkeypa
 def test_every_command_shows_its_options_without_any_extra() -> None:
     code = (
         "import importlib, pkgutil, sys, munjang.cli\n"
-        "hidden = 'sklearn torch transformers accelerate distributed dask pyarrow starlette pydantic orjson faiss kiwipiepy psycopg'\n"
+        "hidden = 'sklearn torch transformers accelerate distributed dask pyarrow starlette pydantic orjson faiss kiwipiepy psycopg "
+        "ray pyspark'\n"
         "sys.modules.update(dict.fromkeys(hidden.split()))\n"
         "for found in pkgutil.iter_modules(munjang.cli.__path__):\n"
         "    importlib.import_module(f'munjang.cli.{found.name}')\n"

@@ -77,7 +77,8 @@ _NAMES = {
     "munjang.train.mine": ("MinedTriplets", "mine_negatives"),
     "munjang.train.augment": ("SilverPair", "label_pairs", "sample_pairs"),
     "munjang.bulk.dedupe_output": ("FolderDeduped", "dedupe_output"),
-    "munjang.bulk.run": ("BulkReport", "encode_bulk"),
+    "munjang.bulk.run": ("BulkReport", "encode_bulk", "finish_bulk"),
+    "munjang.bulk.encode_batch": ("encode_batch",),
     "munjang.bulk.dask_frame": ("classify_dask", "encode_dask"),
     "munjang.types": ("Encoder", "Scorer"),
     "munjang.errors": (
@@ -153,8 +154,10 @@ if TYPE_CHECKING:
     from munjang.bulk.dask_frame import encode_dask as encode_dask
     from munjang.bulk.dedupe_output import FolderDeduped as FolderDeduped
     from munjang.bulk.dedupe_output import dedupe_output as dedupe_output
+    from munjang.bulk.encode_batch import encode_batch as encode_batch
     from munjang.bulk.run import BulkReport as BulkReport
     from munjang.bulk.run import encode_bulk as encode_bulk
+    from munjang.bulk.run import finish_bulk as finish_bulk
     from munjang.errors import Busy as Busy
     from munjang.errors import DamagedFile as DamagedFile
     from munjang.errors import DeviceError as DeviceError

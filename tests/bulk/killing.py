@@ -12,17 +12,20 @@ from typing import ClassVar
 
 import psutil
 
+MARKS = {None: "munjang.bulk.local_run", "dask": "spawn_main", "ray": "ray::run_in_process", "spark": "pyspark.daemon"}
+"""What the command lines of workers contain. Spark's are children of one that has the same, which starts them."""
+
 
 class Run:
     """One run of `munjang bulk`."""
 
     started: ClassVar[list[subprocess.Popen[str]]] = []
 
-    def __init__(self, source: Path, output: Path, model: Path, *, shard_rows: int, dask: bool, workers: int = 2) -> None:
+    def __init__(self, source: Path, output: Path, model: Path, *, shard_rows: int, cluster: str | None, workers: int = 2) -> None:
         self.output = output
         arguments = ["bulk", str(source), "-o", str(output), "--model", str(model), "--shard-rows", str(shard_rows), "--resume", "--json"]
-        arguments += ["--workers", str(workers), *(["--dask", "local"] if dask else [])]
-        self._mark = "spawn_main" if dask else "munjang.bulk.local_run"
+        arguments += ["--workers", str(workers), *([f"--{cluster}", "local"] if cluster else [])]
+        self._mark = MARKS[cluster]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "munjang.cli.main", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -50,7 +53,8 @@ class Run:
     def workers(self) -> list[int]:
         try:
             below = psutil.Process(self.process.pid).children(recursive=True)
-            return [each.pid for each in below if self._mark in " ".join(each.cmdline())]
+            marked = {each.pid: each.ppid() for each in below if self._mark in " ".join(each.cmdline())}
+            return [pid for pid, parent in marked.items() if self._mark != MARKS["spark"] or parent in marked]
         except psutil.Error:
             return []
 

@@ -24,9 +24,9 @@ from munjang.bulk.dask_run import (  # noqa: E402
     run_dask,
 )
 from munjang.bulk.job import BulkSettings  # noqa: E402
-from munjang.bulk.local_run import Work  # noqa: E402
 from munjang.bulk.plan import plan_shards  # noqa: E402
 from munjang.bulk.run import describe  # noqa: E402
+from munjang.bulk.shard_worker import Work  # noqa: E402
 from munjang.errors import FolderError, InputError, MunjangError, UsageError  # noqa: E402
 from munjang.limits import usable_cores  # noqa: E402
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from munjang.bulk.run import WorkerConfig, encode_bulk
+from munjang.bulk.run import encode_bulk
+from munjang.bulk.worker_config import WorkerConfig
 from munjang.errors import DeviceError
 from munjang.limits import usable_cores
 

@@ -15,7 +15,7 @@ pytest.importorskip("pyarrow")
 from tests.bulk.killing import Run  # noqa: E402 - needs psutil
 
 pytestmark = pytest.mark.skipif(usable_cores() < 2, reason="needs two cores")
-CREWS = pytest.mark.parametrize("dask", [False, True], ids=["local", "dask"])
+NEEDS = {"dask": "distributed", "ray": "ray", "spark": "pyspark"}
 
 
 @pytest.fixture(autouse=True)
@@ -36,15 +36,15 @@ def check(output, clean, rows: int) -> None:
     assert not list(output.glob("**/.*.part"))
 
 
-@pytest.mark.parametrize("dask", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["local", "dask"])
-def test_a_job_survives_kills_of_workers_and_of_itself(tmp_path, encode, tiny_bert_folder, dask):
-    if dask:
-        pytest.importorskip("distributed")
+@pytest.mark.parametrize("cluster", [None, pytest.param("dask", marks=pytest.mark.slow)], ids=["local", "dask"])
+def test_a_job_survives_kills_of_workers_and_of_itself(tmp_path, encode, tiny_bert_folder, cluster):
+    if cluster:
+        pytest.importorskip(NEEDS[cluster])
     source = write_jsonl(tmp_path / "news.jsonl", 800)
     clean = encode(source, tmp_path / "clean", shard_rows=10, keep_text=False)
 
     def start() -> Run:
-        return Run(source, tmp_path / "out", tiny_bert_folder, shard_rows=10, dask=dask)
+        return Run(source, tmp_path / "out", tiny_bert_folder, shard_rows=10, cluster=cluster)
 
     run = start()
     run.wait_for(3)
@@ -61,24 +61,24 @@ def test_a_job_survives_kills_of_workers_and_of_itself(tmp_path, encode, tiny_be
 
 
 @pytest.mark.slow
-@CREWS
-def test_a_job_of_200_shards_survives_20_kills_of_workers_and_5_of_itself(tmp_path, encode, tiny_bert_folder, dask):
-    if dask:
-        pytest.importorskip("distributed")
+@pytest.mark.parametrize("cluster", [None, *NEEDS], ids=["local", *NEEDS])
+def test_a_job_of_200_shards_survives_50_kills_of_workers_and_5_of_itself(tmp_path, encode, tiny_bert_folder, cluster):
+    if cluster:
+        pytest.importorskip(NEEDS[cluster])
     source = write_jsonl(tmp_path / "news.jsonl", 2_000)
     clean = encode(source, tmp_path / "clean", shard_rows=10, keep_text=False)
     chance = random.Random(7)
-    deeds = ["worker"] * 20 + ["run"] * 5
+    deeds = ["worker"] * 50 + ["run"] * 5
     chance.shuffle(deeds)
     runs: list[Run] = []
 
     def start() -> Run:
-        runs.append(Run(source, tmp_path / "out", tiny_bert_folder, shard_rows=10, dask=dask))
+        runs.append(Run(source, tmp_path / "out", tiny_bert_folder, shard_rows=10, cluster=cluster))
         return runs[-1]
 
     run = start()
     for place, deed in enumerate(deeds, start=1):
-        run.wait_for(place * 6)
+        run.wait_for(place * 3)
         if deed == "run":
             run.kill()
             run = start()

@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 from tests.bulk.conftest import digest, write_jsonl, write_news
 
+from munjang.bulk.find_inputs import find_inputs
 from munjang.bulk.job import BulkSettings
 from munjang.bulk.output import merge, open_output, open_receipts, read_manifest
 from munjang.bulk.pair_blocks import mine_output
-from munjang.bulk.run import WorkerConfig, encode_bulk, find_inputs
+from munjang.bulk.run import encode_bulk
 from munjang.bulk.shard_files import CHECKSUM, read_checksummed, write_checksummed
 from munjang.bulk.storage import LocalStorage, RemoteStorage, open_storage
+from munjang.bulk.worker_config import WorkerConfig
 from munjang.errors import DamagedFile, InputError, MunjangError, NoSpace, UsageError
 
 pytest.importorskip("pyarrow")
@@ -233,7 +235,9 @@ def test_a_job_is_run_at_another_systems_address_without_a_lock(tmp_path, source
     storage = RemoteStorage(f"local://{tmp_path}/there")
     papers = read_manifest(storage)
     assert open_receipts(storage, papers.specs) == dict(enumerate(papers.receipts))
-    assert storage.read_all("vectors") == LocalStorage(finished / "out").read_all("vectors")
+    assert storage.sizes("vectors") == LocalStorage(finished / "out").sizes("vectors")
+    names = set(storage.sizes("vectors"))
+    assert storage.read_all("vectors", names) == LocalStorage(finished / "out").read_all("vectors", names)
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.bulk.conftest import sentences
 
 from munjang.bulk import input_streams
+from munjang.bulk.find_inputs import find_inputs
 from munjang.bulk.input_streams import forget_packed, inspect_input, open_lines
 from munjang.bulk.job import BulkSettings, InputFile
 from munjang.bulk.plan import ShardRows, guess_rows, plan_shards, read_shard
-from munjang.bulk.run import find_inputs
 from munjang.errors import InputError, UsageError
 from munjang.text.readers import read_rows
 from munjang.text.records import BadLines
@@ -206,3 +207,34 @@ def test_a_line_belongs_to_the_part_it_starts_in_however_long_it_is(tmp_path, cu
             found.append(b"".join(iter(part.readline, b"")).removeprefix(b"\n" if start else b""))
             assert all(start <= at and (stop is None or at < stop) for at in part.starts)
     assert b"".join(found) == b"".join(lines)
+
+
+def test_files_of_an_object_store_are_read_like_those_of_a_folder(tmp_path):
+    """Stores give files that can only read whole lines; those of fsspec's memory can more."""
+    fsspec = pytest.importorskip("fsspec")
+    from fsspec.implementations.local import LocalFileSystem
+    from fsspec.spec import AbstractBufferedFile
+
+    class StoredFile(AbstractBufferedFile):
+        def _fetch_range(self, start, end):
+            return Path(self.path).read_bytes()[start:end]
+
+    class Store(LocalFileSystem):
+        protocol = "store"
+
+        def _open(self, path, mode="rb", **more):
+            return StoredFile(self, path, mode, size=Path(path).stat().st_size)
+
+        @classmethod
+        def _strip_protocol(cls, path):
+            return str(path).removeprefix("store://")
+
+    fsspec.register_implementation("store", Store, clobber=True)
+    settings = BulkSettings(shard_rows=7)
+    for name in ("a.jsonl", "b.jsonl.gz"):
+        content = "".join(f'{{"text": "{text}"}}\n' for text in sentences(30)).encode()
+        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+        file = inspect_input(f"store://{tmp_path}/{name}", settings)
+        specs = list(plan_shards([file], settings))
+        assert len(specs) >= 4
+        assert [text for spec in specs for text in read_shard(file, spec, settings).texts] == sentences(30)

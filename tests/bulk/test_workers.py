@@ -9,8 +9,9 @@ import time
 import pytest
 
 from munjang.bulk.job import BulkSettings, ShardSpec
-from munjang.bulk.local_run import Work, run_local
+from munjang.bulk.local_run import run_local
 from munjang.bulk.run import describe
+from munjang.bulk.shard_worker import Work
 from munjang.errors import MunjangError, NoSpace, UsageError
 
 WORKER = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -119,14 +120,39 @@ def test_accelerate_launches_the_command_in_two_processes(pairs_file: Path) -> N
     folder = pairs_file.parent
     (folder / "recipe.toml").write_text(RECIPE, encoding="utf-8")
     train(read_recipe(folder / "recipe.toml"))
-    # as `accelerate launch` does; it has no other name for processes of its own on CPUs than that of several GPUs
-    launch = [sys.executable, "-W", "ignore", "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
-    given = ["--main_process_port", str(_port()), "-m", "munjang.cli.main", "train", "recipe.toml", "-o", "two", "--json"]
+    run = start_accelerate(folder, "--main_process_port", str(_port()))
+    told, messages = run.communicate(timeout=120)
+    assert run.returncode == 0, messages
+    # one process tells, the other is silent
+    assert json.loads(told)["steps"] == 5
+    assert messages.count("2 processes train together") == 1
+    assert np.allclose(_losses(folder / "one"), _losses(folder / "two"), atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="gloo is tested on POSIX")
+def test_two_machines_that_accelerate_launches_train_as_one_process_with_the_whole_batch(pairs_file: Path, tmp_path: Path) -> None:
+    """Each machine has the recipe and the data in a folder of its own; they meet on the loopback."""
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    (pairs_file.parent / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+    first, second = (Path(shutil.copytree(pairs_file.parent, tmp_path / name)) for name in ("first", "second"))
+    train(read_recipe(first / "recipe.toml"))
+    where = ["--num_machines", "2", "--main_process_ip", "127.0.0.1", "--main_process_port", str(_port())]
+    runs = [start_accelerate(folder, *where, "--machine_rank", str(rank)) for rank, folder in enumerate((first, second))]
+    told = [run.communicate(timeout=240) for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], told
+    assert json.loads(told[0][0])["steps"] == 5
+    assert told[0][1].count("2 processes train together") == 1
+    assert told[1][0] == ""
+    assert np.allclose(_losses(first / "one"), _losses(first / "two"), atol=1e-5)
+    assert not (second / "two").exists()
+
+
+def start_accelerate(folder: Path, *options: str) -> subprocess.Popen[str]:
+    """Start two processes, or this machine's part of them; for several on CPUs `accelerate launch` has no name but that of GPUs."""
+    launch = [sys.executable, "-W", "ignore", "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", *options]
+    given = ["-m", "munjang.cli.main", "train", "recipe.toml", "-o", "two", "--json"]
     # a home of its own: a default configuration of the user's would change what is launched
     environment = os.environ | {"OMP_NUM_THREADS": "1", "HF_HOME": str(folder / "home"), "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run([*launch, *given], cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    # one process tells, the other is silent
-    assert json.loads(done.stdout)["steps"] == 5
-    assert done.stderr.count("2 processes train together") == 1
-    assert np.allclose(_losses(folder / "one"), _losses(folder / "two"), atol=1e-5)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([*launch, *given], cwd=folder, env=environment, **pipes)

@@ -1,1 +1,1 @@
-"""Files larger than memory → vectors on disk, shard by shard, on one machine or on a Dask cluster."""
+"""Files larger than memory → vectors on disk, shard by shard, on one machine, in shares on many, or on a cluster of Dask, Ray or Spark."""

@@ -9,11 +9,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from munjang.analyze.classify.apply import apply_classifier, check_same_encoder
 from munjang.analyze.classify.classifier import TextClassifier
 from munjang.analyze.classify.saving import load_classifier
+from munjang.bulk.encode_batch import encode_batch
 from munjang.errors import InputError, MissingExtra, UsageError, quote
 from munjang.library.open_store import COMPUTES
 from munjang.models.registry import resolve
@@ -42,10 +41,10 @@ def encode_dask(
         raise MissingExtra("encode_dask", "dask") from error
     _check_column(frame, column)
     path = str(resolve(model).path.resolve())
-    dimension = _load_model(path, threads, device).dimension
+    dimension = SentenceEncoder.load(path, threads=threads, device=device).dimension
     kind = pandas.ArrowDtype(pyarrow.list_(pyarrow.float32(), dimension))
     meta = frame._meta.assign(**{into: pandas.Series([], dtype=kind)})
-    return frame.map_partitions(_add_vectors, column, into, path, normalize, threads, device, meta=meta)
+    return frame.map_partitions(_add_vectors, column, into, path, dimension, normalize, threads, device, meta=meta)
 
 
 def classify_dask(
@@ -105,20 +104,15 @@ def _read_texts(part: Any, column: str) -> list[str]:
     return texts
 
 
-def _add_vectors(part: Any, column: str, into: str, path: str, normalize: bool, threads: int, device: Device) -> Any:
+def _add_vectors(part: Any, column: str, into: str, path: str, dimension: int, normalize: bool, threads: int, device: Device) -> Any:
     """Add the vectors of one partition."""
     import pandas
     import pyarrow
 
-    vectors_ND = _load_model(path, threads, device).encode_with_report(_read_texts(part, column), normalize=normalize).vectors
-    numbers = pyarrow.array(np.ascontiguousarray(vectors_ND).reshape(-1))
-    lists = pyarrow.FixedSizeListArray.from_arrays(numbers, vectors_ND.shape[1])
+    batch = pyarrow.record_batch([pyarrow.array(_read_texts(part, column), pyarrow.string())], ["text"])
+    encoded = encode_batch(batch, "text", model=path, normalize=normalize, threads=threads, device=device)
+    lists = encoded.column("vector").cast(pyarrow.list_(pyarrow.float32(), dimension))
     return part.assign(**{into: pandas.Series(pandas.arrays.ArrowExtensionArray(lists), index=part.index)})
-
-
-@lru_cache(maxsize=2)
-def _load_model(path: str, threads: int, device: Device) -> SentenceEncoder:
-    return SentenceEncoder.load(path, threads=threads, device=device)
 
 
 @lru_cache(maxsize=2)

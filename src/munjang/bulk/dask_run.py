@@ -10,7 +10,7 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from itertools import islice
@@ -18,10 +18,10 @@ from typing import Any
 
 from distributed import Client, Future, KilledWorker, LocalCluster, WorkerPlugin, get_worker, wait
 
-from munjang.bulk.job import LOCAL, Receipt, ShardSpec, check_address
-from munjang.bulk.local_run import ATTEMPTS, Work
-from munjang.bulk.shard import EmbeddingCache, ShardProblem, load_model, run_shard
-from munjang.bulk.storage import open_storage
+from munjang.bulk.cluster_address import LOCAL, check_address
+from munjang.bulk.job import Receipt, ShardSpec
+from munjang.bulk.shard import ShardProblem
+from munjang.bulk.shard_worker import ATTEMPTS, ShardWorker, Work, make_thread_limits
 from munjang.errors import MunjangError, quote
 
 _QUIET = {"logging.distributed": "critical", "distributed.scheduler.allowed-failures": 10}
@@ -55,7 +55,7 @@ def connect(address: str, *, workers: int, threads: int) -> Iterator[Client]:
 
 def _start_cluster(local_cluster: Callable[..., Any], workers: int, threads: int) -> Any:
     """Return a cluster on this machine; a worker that dies while it starts costs a new try."""
-    limits = {name: str(threads) for name in ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+    limits = make_thread_limits(threads)
     for _ in range(_STARTS):
         try:
             return local_cluster(
@@ -140,24 +140,19 @@ class ModelPlugin(WorkerPlugin):  # type: ignore[misc] # distributed is not type
 
     def setup(self, worker: Any) -> None:
         """Load the model; as many threads as the worker has tasks at once, so that all tasks together use no more."""
-        job, work = self.work.job, self.work
-        self.encoder = load_model(job.model, job.settings, threads=worker.state.nthreads, device=work.device, engine=work.engine)
-        self.storage = open_storage(self.work.output)
-
-    def attempt(self, spec: ShardSpec) -> Receipt | ShardProblem:
-        """Try a shard."""
-        cache = EmbeddingCache(self.work.cache, self.work.job) if self.work.cache else None
-        try:
-            return run_shard(self.work.job, spec, self.encoder, self.storage, cache=cache)
-        finally:
-            if cache is not None:
-                cache.close()
+        self.worker = ShardWorker(self.work, threads=worker.state.nthreads)
 
 
 def encode_on_worker(plugin: str, spec: ShardSpec) -> Receipt | ShardProblem:
     """Try a shard on the worker that this runs on."""
     found: ModelPlugin = get_worker().plugins[plugin]
-    return found.attempt(spec)
+    return found.worker.run(spec)
+
+
+def run_at(address: str, work: Work, specs: Sequence[ShardSpec], *, workers: int, done: Callable[[Receipt], None]) -> None:
+    """Do all shards on the cluster at an address, or on a new one of so many workers on this machine."""
+    with connect(address, workers=workers, threads=work.threads) as client:
+        run_dask(work, specs, client=client, done=done)
 
 
 def run_dask(

@@ -7,6 +7,7 @@ that each worker unpacks a file about once, not once for each part.
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -171,7 +172,7 @@ def open_raw(path: str) -> BinaryIO:
     """Open a file's own bytes; seeking is cheap."""
     if is_url(path):
         system, inner = open_filesystem(path)
-        return cast("BinaryIO", system.open(inner, "rb"))
+        return io.BufferedReader(system.open(inner, "rb"), _CHUNK)  # stores' own files read lines of any length only
     return Path(path).open("rb")
 
 

@@ -34,10 +34,6 @@ if TYPE_CHECKING:
     from munjang.models.sentence_encoder import SentenceEncoder
 
 
-LOCAL = "local"
-"""A Dask cluster on this machine, in the place of a scheduler's address."""
-
-_LOOPBACK = re.compile(r"(tcp://)?(127\.\d+\.\d+\.\d+|localhost|\[::1\])(:\d+)?/?$")
 OutputFormat: TypeAlias = Literal["parquet", "npy"]
 InputFormat: TypeAlias = Literal["txt", "csv", "tsv", "jsonl", "parquet"]
 """What can be read in parts."""
@@ -82,20 +78,6 @@ class BulkSettings:
         if str(self.input_format) == "json":
             raise UsageError("a JSON list cannot be read in parts\n  convert it to JSON Lines, one object a line")
         check_options(BulkSettings, vars(self))
-
-
-def check_address(address: str) -> None:
-    """Refuse an address on a network without TLS.
-
-    >>> check_address("tls://scheduler.example:8786"), check_address("tcp://127.0.0.1:8786")
-    (None, None)
-    """
-    if address.startswith("tls://") or _LOOPBACK.match(address):
-        return
-    raise UsageError(
-        f"{quote(address)}: is neither on this machine nor encrypted, expected tls://host:port, tcp://127.0.0.1:port or {LOCAL!r}\n"
-        "  start dask scheduler and dask worker with --tls-ca-file, --tls-cert and --tls-key (docs/bulk.md)"
-    )
 
 
 @brief_repr

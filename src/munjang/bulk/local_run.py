@@ -17,33 +17,17 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from queue import SimpleQueue
 from typing import TextIO
 
-from munjang.bulk.job import BulkJob, Receipt, ShardSpec, parse_receipt, read_job, read_spec, to_json
-from munjang.bulk.shard import EmbeddingCache, ShardProblem, describe_problem, load_model, run_shard, to_line
-from munjang.bulk.storage import open_storage
+from munjang.bulk.job import Receipt, ShardSpec, parse_receipt, read_job, read_spec, to_json
+from munjang.bulk.shard import ShardProblem, describe_problem, to_line
+from munjang.bulk.shard_worker import ATTEMPTS, ShardWorker, Work, make_thread_limits
 from munjang.errors import MunjangError
-from munjang.types import DEFAULT_DEVICE, DEFAULT_ENGINE, Device, EngineName
 
 COMMAND = (sys.executable, "-P", "-m", "munjang.bulk.local_run")
 """What a worker is; -P keeps files of the current folder from passing for modules."""
-
-ATTEMPTS = 5
-"""Workers that may die over one shard."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """What every worker is told first."""
-
-    job: BulkJob
-    output: str
-    threads: int
-    cache: str | None = None
-    device: Device = DEFAULT_DEVICE
-    engine: EngineName = DEFAULT_ENGINE
 
 
 def run_local(
@@ -164,8 +148,7 @@ class _Hand:
         return process
 
     def _start(self) -> subprocess.Popen[str]:
-        threads = str(self._work.threads)
-        limits = {"RAYON_NUM_THREADS": threads, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+        limits = make_thread_limits(self._work.threads)
         with self._lock:
             if self._waiting.stopped:
                 raise MunjangError("stopped")
@@ -212,18 +195,15 @@ def main() -> None:
 def serve(lines: TextIO, answers: TextIO) -> None:
     """Read a job and its shards, and answer each."""
     order = json.loads(lines.readline())
-    job = read_job(order["job"], where="the job")
-    storage = open_storage(order["output"])
+    work = Work(**{**order, "job": read_job(order["job"], where="the job")})
     try:
-        encoder = load_model(job.model, job.settings, threads=order["threads"], device=order["device"], engine=order["engine"])
-        cache = EmbeddingCache(order["cache"], job) if order["cache"] else None
+        worker = ShardWorker(work)
     except Exception as error:
         _answer(answers, to_line(describe_problem(error, where="a worker")))
         return
     _answer(answers, READY)
     for line in lines:
-        spec = read_spec(json.loads(line), where="a shard")
-        _answer(answers, to_line(run_shard(job, spec, encoder, storage, cache=cache)))
+        _answer(answers, to_line(worker.run(read_spec(json.loads(line), where="a shard"))))
 
 
 def _answer(answers: TextIO, line: str) -> None:

@@ -3,6 +3,7 @@
     manifest.json     the job: model, settings, input files; when all is done also every receipt
     plan.jsonl        one shard a line
     receipts/         one file for each shard that is done
+    shares/           one mark for each share that was started
     vectors/          one file for each shard that is done
     rejected.jsonl    rows that could not be used: file, line, place, reason; written when all is done
 
@@ -112,7 +113,8 @@ def list_differences(then: BulkJob, now: BulkJob) -> Iterator[str]:
 
 def open_receipts(storage: Storage, specs: Sequence[ShardSpec]) -> dict[int, Receipt]:
     """Return the receipts of the shards that are done, by number; one whose files are not there in full does not count."""
-    present, sizes = storage.read_all(RECEIPTS), storage.sizes(VECTORS)
+    present = storage.read_all(RECEIPTS, {f"{spec.stem}.json" for spec in specs})
+    sizes = storage.sizes(VECTORS)
     found: dict[int, Receipt] = {}
     for spec in specs:
         name = f"{spec.stem}.json"

@@ -2,130 +2,51 @@
 
 from __future__ import annotations
 
-import glob
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
+from munjang.bulk.cluster_address import LOCAL, check_address, check_ray_address
+from munjang.bulk.find_inputs import find_inputs
 from munjang.bulk.input_streams import holds_rows, inspect_input, shorten_name
-from munjang.bulk.job import LOCAL, BulkJob, BulkSettings, InputFormat, Model, OutputFormat, Receipt, ShardSpec, check_address
-from munjang.bulk.local_run import Work, run_local
-from munjang.bulk.output import Manifest, begin, finish, open_receipts, read_manifest, refuse_changes
+from munjang.bulk.job import BulkJob, BulkSettings, InputFormat, Model, OutputFormat, Receipt, ShardSpec
+from munjang.bulk.local_run import run_local
+from munjang.bulk.output import MANIFEST, Manifest, begin, finish, open_receipts, read_manifest, refuse_changes
 from munjang.bulk.plan import plan_shards
-from munjang.bulk.storage import Storage, is_url, open_filesystem, open_storage
+from munjang.bulk.shard_worker import RunShards, Work
+from munjang.bulk.share import Share, has_shares, list_shares, mark_share, read_share
+from munjang.bulk.storage import Storage, is_url, open_storage
+from munjang.bulk.worker_config import WorkerConfig
 from munjang.errors import InputError, MissingExtra, UsageError
 from munjang.file_lock import hold_lock
-from munjang.limits import usable_cores
 from munjang.models.registry import resolve
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.options import DeviceOption, EngineOption, Option, check_options
-from munjang.text.readers import find_format
-from munjang.types import DEFAULT_DEVICE, DEFAULT_ENGINE, Compute, Device, EngineName, Format, LongText, Pooling, Precision
+from munjang.types import DEFAULT_DEVICE, DEFAULT_ENGINE, Compute, Device, EngineName, LongText, Pooling, Precision
 from munjang.wording import brief_repr
 
 if TYPE_CHECKING:
     from distributed import Client
 
-_WILD = "*?["
-
-
-def find_inputs(names: Sequence[str], *, format: Format | None = None) -> list[str]:
-    """Return the paths of all files to read, each once."""
-    if not names:
-        raise UsageError("there is nothing to read, expected files, folders or patterns")
-    return list(dict.fromkeys(path for name in names for path in _find_files(str(name), format)))
-
-
-def _find_files(name: str, format: Format | None) -> Iterator[str]:
-    if name == "-":
-        raise UsageError("standard input cannot be read twice, which continuing a job needs\n  write it to a file first")
-    found = list(_find_remote(name, format) if is_url(name) else _find_local(name, format))
-    if not found:
-        raise InputError(f"{name}: no file there, expected txt, csv, tsv, jsonl or parquet files, each but parquet also with .gz")
-    yield from found
-
-
-def _find_local(name: str, format: Format | None) -> Iterable[str]:
-    path = Path(name)
-    if path.is_file():
-        return [str(path.absolute())]
-    if path.is_dir():
-        below = (each for each in path.rglob("*") if each.is_file() and not _is_hidden(each.relative_to(path).as_posix()))
-        return _keep_known(sorted(str(each.absolute()) for each in below), format)
-    if any(mark in name for mark in _WILD):
-        return _keep_known(sorted(str(Path(each).absolute()) for each in glob.glob(name, recursive=True) if Path(each).is_file()), format)  # noqa: PTH207
-    return []
-
-
-def _find_remote(url: str, format: Format | None) -> Iterable[str]:
-    system, path = open_filesystem(url)
-    if any(mark in path for mark in _WILD):
-        found = sorted(map(str, system.glob(path)))
-    elif system.isdir(path):
-        root = path.rstrip("/") + "/"
-        found = [each for each in sorted(map(str, system.find(path))) if not _is_hidden(each.removeprefix(root))]
-    else:
-        return [url] if system.exists(path) else []
-    return _keep_known([str(system.unstrip_protocol(each)) for each in found], format)
-
-
-def _keep_known(paths: Iterable[str], format: Format | None) -> Iterator[str]:
-    for path in paths:
-        try:
-            if format is not None or find_format(Path(path)) != "json":
-                yield path
-        except UsageError:
-            continue
-
-
-def _is_hidden(name: str) -> bool:
-    return any(part.startswith(".") for part in name.split("/"))
-
-
 LOCK = ".lock"
 
+_JOIN_SECONDS = 60.0
+"""How long a share waits while another one writes down the job."""
 
-def lock_output(place: str) -> AbstractContextManager[None]:
+
+def lock_output(place: str, *, patience: float = 0.0) -> AbstractContextManager[None]:
     """Hold a folder's lock, or say that another run does; an object store has none, and two runs there only do work twice."""
     if is_url(place):
         return nullcontext()
-    return hold_lock(Path(place) / LOCK, name=place, purpose="munjang bulk", advice="wait until it ends")
-
-
-@brief_repr
-@dataclass(frozen=True)
-class WorkerConfig:
-    """Who does the work: so many processes of so many threads on this machine, or a Dask cluster."""
-
-    workers: Annotated[int | None, Option("Number of processes. Default: one per core.", min=1)] = None
-    """None: as many as there are cores for `threads` each."""
-    threads: Annotated[int, Option("Threads per process.", min=1)] = 1
-    dask: Annotated[str | None, Option("A Dask scheduler's address (tls://…), or local for a cluster on this machine.")] = None
-    device: DeviceOption = DEFAULT_DEVICE
-    """Where each worker's model computes; what the vectors are does not depend on it."""
-    engine: EngineOption = DEFAULT_ENGINE
-
-    def processes(self) -> int:
-        """Return the number of worker processes; together they have no more threads than there are cores."""
-        check_options(WorkerConfig, vars(self))
-        cores = usable_cores()
-        if self.workers is not None and self.workers * self.threads > cores and self.dask in (None, LOCAL):
-            raise UsageError(
-                f"{self.workers} workers of {self.threads} threads, but there are {cores} cores, and more threads than cores are slower\n"
-                f"  take at most {max(cores // self.threads, 1)} workers, or leave --workers out"
-            )
-        if self.workers is None and self.device not in ("auto", "cpu", "openvino"):
-            return 1  # processes would share the one device
-        return self.workers or max(cores // self.threads, 1)
+    return hold_lock(Path(place) / LOCK, name=place, purpose="munjang bulk", patience=patience, advice="wait until it ends")
 
 
 @brief_repr
 @dataclass(frozen=True)
 class BulkReport:
-    """What came of a job, over all its runs; `seconds` and `new_rows` are of this run."""
+    """What came of a job, or of a share of it, over all its runs; `seconds` and `new_rows` are of this run."""
 
     output: str
     shards: int
@@ -136,11 +57,15 @@ class BulkReport:
     bytes: int
     new_rows: int
     seconds: float
+    missing: tuple[int, ...] = ()
+    """The shards that are not done."""
+    missing_shares: tuple[str, ...] = ()
+    """The shares that these belong to, if the job was begun in shares."""
 
 
 ProgressFactory = Callable[[BulkJob, Sequence[ShardSpec]], Callable[[ShardSpec, Receipt, bool], None]]
-"""Called with the job and all its shards before work begins; returns what is called for each shard that is done, the third argument saying
-whether an earlier run did it."""
+"""Called with the job and its shards, or those of the share, before work begins; returns what is called for each shard that is done, the
+third argument saying whether an earlier run did it."""
 
 
 def encode_bulk(
@@ -166,6 +91,9 @@ def encode_bulk(
     workers: int | None = WorkerConfig.workers,
     threads: int = WorkerConfig.threads,
     dask: str | None = WorkerConfig.dask,
+    ray: str | None = WorkerConfig.ray,
+    spark: str | None = WorkerConfig.spark,
+    share: str | None = WorkerConfig.share,
     device: Device = WorkerConfig.device,
     engine: EngineName = WorkerConfig.engine,
     resume: bool = False,
@@ -175,7 +103,8 @@ def encode_bulk(
     """Encode files into a folder of shards, and return when all of it is on disk.
 
     The options are those of `munjang bulk`. With `resume` the job in the folder is continued; without, a folder that contains a job is
-    rejected. `cache` is a file that keeps vectors across runs.
+    rejected. With a `share`, the runs of all shares take part in one job, and `finish_bulk` ends it. `cache` is a file that keeps vectors
+    across runs.
     """
     given = locals()
     settings = BulkSettings(**{each.name: given[each.name] for each in fields(BulkSettings)})
@@ -198,17 +127,50 @@ def run_job(
     """Do what `encode_bulk` does, with its options in two values."""
     settings.check()
     processes = config.processes()
-    if config.dask not in (None, LOCAL):
-        check_address(str(config.dask))
+    _check_cluster(config)
+    share = None if config.share is None else read_share(config.share)
     job = describe(inputs, model, settings, device=config.device, engine=config.engine)
     storage = open_storage(str(output), create=True)
+
+    place = storage.place if is_url(storage.place) else str(Path(storage.place).absolute())
+    kept = None if cache is None else str(Path(cache).absolute())
+
+    def run_shards(manifest: Manifest, specs: Sequence[ShardSpec]) -> _Outcome:
+        found_here = replace(manifest.job, model=job.model)  # the same model, but its folder may have moved
+        work = Work(found_here, place, config.threads, kept, config.device, config.engine)
+        return _run(storage, specs, work, config, processes, watch)
+
+    if share is not None:
+        manifest = _join_job(storage, job, share)
+        outcome = run_shards(manifest, share.select(manifest.specs))
+        refuse_changes(_read_begun(storage).job, job, where=storage.place)  # by a share that began at the same moment in an object store
+        return _make_report(storage.place, outcome)
     with lock_output(storage.place):
         manifest = _open_manifest(storage, job, resume=resume)
-        found_here = replace(manifest.job, model=job.model)  # the same model, but its folder may have moved
-        place = storage.place if is_url(storage.place) else str(Path(storage.place).absolute())
-        kept = None if cache is None else str(Path(cache).absolute())
-        work = Work(found_here, place, config.threads, kept, config.device, config.engine)
-        return _run(storage, manifest, work, config, processes, watch)
+        outcome = run_shards(manifest, manifest.specs)
+        if outcome.worked or manifest.receipts is None:
+            storage.clear_partial()  # of workers that were lost on the way
+            finish(storage, manifest, outcome.receipts)
+        return _make_report(storage.place, outcome)
+
+
+def finish_bulk(output: str | Path) -> BulkReport:
+    """End a job that was done in shares: gather the receipts into the manifest, or report which shards are missing.
+
+    While shards are missing nothing is written; run their shares again, or the whole job with `resume`.
+    """
+    storage = open_storage(str(output))
+    _read_begun(storage)
+    started = time.perf_counter()
+    with lock_output(storage.place):
+        manifest = _read_begun(storage)
+        receipts = open_receipts(storage, manifest.specs)
+        missing = tuple(spec.number for spec in manifest.specs if spec.number not in receipts)
+        if not missing and manifest.receipts is None:
+            storage.clear_partial()  # of shares that were killed
+            finish(storage, manifest, receipts)
+    report = _make_report(storage.place, _Outcome(receipts, sum(each.rows for each in receipts.values()), False, started))
+    return replace(report, missing=missing, missing_shares=tuple(list_shares(storage, missing)))
 
 
 def connect_dask(address: str, *, workers: int, threads: int) -> AbstractContextManager[Client]:
@@ -241,7 +203,8 @@ def describe(
 
 
 def _open_manifest(storage: Storage, job: BulkJob, *, resume: bool) -> Manifest:
-    storage.clear_partial()
+    if not has_shares(storage):  # one that runs now would lose what it writes
+        storage.clear_partial()
     manifest = read_manifest(storage)
     if manifest is None:
         return begin(storage, job, plan_shards(job.inputs, job.settings))
@@ -255,42 +218,92 @@ def _open_manifest(storage: Storage, job: BulkJob, *, resume: bool) -> Manifest:
     return manifest
 
 
+def _join_job(storage: Storage, job: BulkJob, share: Share) -> Manifest:
+    """Return the job that shares do together; the first of them begins it."""
+    if read_manifest(storage) is None:
+        specs = tuple(plan_shards(job.inputs, job.settings))
+        with lock_output(storage.place, patience=_JOIN_SECONDS):
+            if read_manifest(storage) is None:
+                begin(storage, job, specs)
+    manifest = _read_begun(storage)
+    refuse_changes(manifest.job, job, where=storage.place)
+    mark_share(storage, share)
+    return manifest
+
+
+def _read_begun(storage: Storage) -> Manifest:
+    manifest = read_manifest(storage)
+    if manifest is None:
+        raise InputError(f"{storage.place}: holds no {MANIFEST}, expected the folder of a job that was begun with munjang bulk")
+    return manifest
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    receipts: dict[int, Receipt]
+    rows_before: int
+    """Of earlier runs."""
+    worked: bool
+    """Whether there was something to do."""
+    started: float
+
+
 def _run(
-    storage: Storage, manifest: Manifest, work: Work, config: WorkerConfig, processes: int, watch: ProgressFactory | None
-) -> BulkReport:
+    storage: Storage, specs: Sequence[ShardSpec], work: Work, config: WorkerConfig, processes: int, watch: ProgressFactory | None
+) -> _Outcome:
+    """Do those of the shards that are not done."""
     started = time.perf_counter()
-    receipts = open_receipts(storage, manifest.specs)
+    receipts = open_receipts(storage, specs)
     before = sum(receipt.rows for receipt in receipts.values())
-    done = watch(manifest.job, manifest.specs) if watch is not None else None
-    for spec in manifest.specs:
-        if done is not None and spec.number in receipts:
-            done(spec, receipts[spec.number], True)
+    done = watch(work.job, specs) if watch is not None else None
+    by_number = {spec.number: spec for spec in specs}
+    for number, receipt in receipts.items():
+        if done is not None:
+            done(by_number[number], receipt, True)
 
     def take(receipt: Receipt) -> None:
         receipts[receipt.shard] = receipt
         if done is not None:
-            done(manifest.specs[receipt.shard], receipt, False)
+            done(by_number[receipt.shard], receipt, False)
 
-    waiting = [spec for spec in manifest.specs if spec.number not in receipts]
-    if waiting and config.dask is not None:
-        _run_on_cluster(work, waiting, config, processes, take)
+    waiting = [spec for spec in specs if spec.number not in receipts]
+    cluster = config.cluster()
+    if waiting and cluster is not None:
+        _load_cluster(cluster[0])(cluster[1], work, waiting, workers=processes, done=take)
     elif waiting:
         run_local(work, waiting, workers=min(processes, len(waiting)), done=take)
-    if waiting or manifest.receipts is None:
-        storage.clear_partial()  # of workers that were lost on the way
-        manifest = finish(storage, manifest, receipts)
-    return _make_report(storage.place, list(receipts.values()), rows_before=before, seconds=time.perf_counter() - started)
+    return _Outcome(receipts, before, bool(waiting), started)
 
 
-def _run_on_cluster(work: Work, specs: Sequence[ShardSpec], config: WorkerConfig, processes: int, take: Callable[[Receipt], None]) -> None:
-    assert config.dask is not None
-    with connect_dask(config.dask, workers=processes, threads=config.threads) as client:
-        from munjang.bulk.dask_run import run_dask
+def _check_cluster(config: WorkerConfig) -> None:
+    """Refuse what cannot work, or is not safe, before the job is written down."""
+    cluster = config.cluster()
+    if cluster is None:
+        return
+    kind, address = cluster
+    if kind == "dask" and address != LOCAL:
+        check_address(address)
+    if kind == "ray":
+        check_ray_address(address)
+    _load_cluster(kind)
 
-        run_dask(work, specs, client=client, done=take)
+
+def _load_cluster(kind: str) -> RunShards:
+    """Return what does shards on a kind of cluster."""
+    try:
+        if kind == "dask":
+            from munjang.bulk.dask_run import run_at
+        elif kind == "ray":
+            from munjang.bulk.ray_run import run_at
+        else:
+            from munjang.bulk.spark_run import run_at
+    except ImportError as error:
+        raise MissingExtra(f"--{kind}", kind) from error
+    return run_at
 
 
-def _make_report(place: str, receipts: Sequence[Receipt], *, rows_before: int, seconds: float) -> BulkReport:
+def _make_report(place: str, outcome: _Outcome) -> BulkReport:
+    receipts = outcome.receipts.values()
     rows = sum(each.rows for each in receipts)
     return BulkReport(
         output=place,
@@ -300,6 +313,6 @@ def _make_report(place: str, receipts: Sequence[Receipt], *, rows_before: int, s
         too_long=sum(each.too_long for each in receipts),
         tokens=sum(each.tokens for each in receipts),
         bytes=sum(file.bytes for each in receipts for file in each.files),
-        new_rows=rows - rows_before,
-        seconds=round(seconds, 3),
+        new_rows=rows - outcome.rows_before,
+        seconds=round(time.perf_counter() - outcome.started, 3),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -91,9 +92,9 @@ class LocalStorage:
         except FileNotFoundError:
             return None
 
-    def read_all(self, folder: str) -> dict[str, bytes]:
-        """Return the content of every file of a folder by its name."""
-        return {name: (self.folder / folder / name).read_bytes() for name in self.sizes(folder)}
+    def read_all(self, folder: str, wanted: AbstractSet[str]) -> dict[str, bytes]:
+        """Return the content of those files of a folder that are wanted and there, by name."""
+        return {name: (self.folder / folder / name).read_bytes() for name in self.sizes(folder).keys() & wanted}
 
     def size(self, name: str) -> int | None:
         """Return a file's size, None if there is no such file."""
@@ -144,9 +145,9 @@ class RemoteStorage:
             return None
         return data
 
-    def read_all(self, folder: str) -> dict[str, bytes]:
-        """Return the content of every object of a folder by its name, many at a time where the store can do that."""
-        names = list(self.sizes(folder))
+    def read_all(self, folder: str, wanted: AbstractSet[str]) -> dict[str, bytes]:
+        """Return the content of those objects of a folder that are wanted and there, many at a time where the store can do that."""
+        names = list(self.sizes(folder).keys() & wanted)
         found = self._system.cat([self._path(f"{folder}/{name}") for name in names]) if names else {}
         return {str(path).rpartition("/")[2]: content for path, content in found.items()}
 

@@ -1,4 +1,4 @@
-"""`munjang bulk`: files larger than memory → a folder of vectors, by processes or a Dask cluster; or an estimate of what that takes."""
+"""`munjang bulk`: files larger than memory → a folder of vectors, by processes or on a cluster; or an estimate of what that takes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from munjang.bulk.estimate import Estimate, estimate
 from munjang.bulk.job import BulkJob, BulkSettings, Receipt, ShardSpec
 from munjang.bulk.output import merge as merge_output
 from munjang.bulk.output import open_output
-from munjang.bulk.run import BulkReport, ProgressFactory, WorkerConfig, run_job
+from munjang.bulk.run import BulkReport, ProgressFactory, finish_bulk, run_job
+from munjang.bulk.worker_config import WorkerConfig
 from munjang.cli.options import Chosen, JsonOption, ModelOption, NoQuotingOption, Takes, chosen_pooling, examples, new_app
 from munjang.cli.show import emit, note, print_facts, print_table, size_text
 from munjang.errors import InputError, UsageError
@@ -32,14 +33,16 @@ app = new_app()
         "munjang bulk news/*.jsonl -o vectors --keep-text",
         "munjang bulk news/*.jsonl -o vectors --keep-text --resume",
         "munjang bulk big.csv -o vectors --dask local",
+        "munjang bulk big.csv -o vectors --share 3/16",
+        "munjang bulk --finish -o vectors",
         "munjang bulk big.csv --estimate --rows 1000000000 --workers 64",
     )
 )
 def bulk(
     inputs: Annotated[
-        list[str],
-        typer.Argument(metavar="INPUT…", help="txt, csv, tsv, jsonl (each also .gz), parquet; folders, patterns, fsspec addresses."),
-    ],
+        list[str] | None,
+        typer.Argument(metavar="[INPUT…]", help="txt, csv, tsv, jsonl (each also .gz), parquet; folders, patterns, fsspec addresses."),
+    ] = None,
     output: Annotated[str | None, typer.Option("--output", "-o", help="The folder, or fsspec address, to write to.")] = None,
     model: ModelOption = None,
     *,
@@ -47,6 +50,7 @@ def bulk(
     no_quoting: NoQuotingOption = False,
     workers: Annotated[Chosen, Takes(WorkerConfig)],
     resume: Annotated[bool, typer.Option("--resume", help="Resume the job in the folder.")] = False,
+    finish: Annotated[bool, typer.Option("--finish", help="End a job that was done in shares, or say what is missing.")] = False,
     cache: Annotated[Path | None, typer.Option(help="A file on a local disk that keeps vectors across jobs.")] = None,
     merge: Annotated[Path | None, typer.Option(help="Also write all vectors to this one .parquet or .npy file.")] = None,
     estimate: Annotated[bool, typer.Option("--estimate", help="Measure a sample and estimate time and disk space.")] = False,
@@ -55,23 +59,63 @@ def bulk(
 ) -> None:
     """Encode files larger than memory into a folder of vectors.
 
-    Finished shards are on disk and survive kill -9; --resume does the rest. Unreadable rows go to rejected.jsonl.
+    Finished shards are on disk and survive kill -9; --resume does the rest. Unreadable rows go to rejected.jsonl. Runs with
+    --share 1/N to N/N do one job together, and --finish ends it; exit code 1 says that shards are missing.
     """
+    if finish:
+        _finish(inputs, output, merge, as_json=as_json)
+        return
+    if not inputs:
+        raise UsageError("there is nothing to read, expected files, folders or patterns")
     settings = BulkSettings(**options, quoting=False if no_quoting else None, pooling=chosen_pooling())
     if estimate:
         _estimate(inputs, model, settings, rows=rows, config=WorkerConfig(**workers), as_json=as_json)
         return
     if output is None or rows is not None:
         raise UsageError("a folder to write to is missing (-o), or --rows was given without --estimate")
+    config = WorkerConfig(**workers)
+    if config.share is not None and merge is not None:
+        raise UsageError("--merge needs all shards, and --share does a part of them\n  merge with munjang bulk --finish --merge")
     with bulk_progress() as watch:
-        report = run_job(inputs, output, settings, WorkerConfig(**workers), model=model, resume=resume, cache=cache, watch=watch)
+        report = run_job(inputs, output, settings, config, model=model, resume=resume, cache=cache, watch=watch)
+    if config.share is None:
+        _check_rows(report)
+    _report(report, merge, as_json=as_json)
+
+
+def _check_rows(report: BulkReport) -> None:
     if not report.rows:
-        raise InputError(f"{output}: no row could be used, {report.rejected:,} were rejected\n  {output}/rejected.jsonl says why")
-    digest = None if merge is None else merge_output(open_output(output), merge)
-    _report(report, merge, digest, as_json=as_json)
+        place = report.output
+        raise InputError(f"{place}: no row could be used, {report.rejected:,} were rejected\n  {place}/rejected.jsonl says why")
 
 
-def _report(report: BulkReport, merged: Path | None, digest: str | None, *, as_json: bool) -> None:
+def _finish(inputs: list[str] | None, output: str | None, merge: Path | None, *, as_json: bool) -> None:
+    if output is None or inputs:
+        raise UsageError("--finish takes the folder of the job (-o) and no input")
+    report = finish_bulk(output)
+    if not report.missing:
+        _check_rows(report)
+        _report(report, merge, as_json=as_json)
+        return
+    if as_json:
+        emit(asdict(report))
+    else:
+        shares = [("of the shares", _list_first(report.missing_shares))] if report.missing_shares else []
+        print_facts([("done", count(report.shards, "shard")), ("missing", _list_first(report.missing)), *shares])
+    note(f"{output}: {count(len(report.missing), 'shard')} missing; run their shares again, or the job with --resume")
+    raise typer.Exit(1)
+
+
+_FIRST = 20
+
+
+def _list_first(values: Sequence[object]) -> str:
+    listed = ", ".join(str(each) for each in values[:_FIRST])
+    return f"{listed} … ({len(values):,} in all)" if len(values) > _FIRST else listed
+
+
+def _report(report: BulkReport, merged: Path | None, *, as_json: bool) -> None:
+    digest = None if merged is None else merge_output(open_output(report.output), merged)
     if report.rejected:
         note(f"{count(report.rejected, 'row')} could not be used; {report.output}/rejected.jsonl says which and why")
     if as_json:
@@ -146,7 +190,7 @@ def bulk_progress() -> Iterator[ProgressFactory]:
 
         def watch(job: BulkJob, specs: Sequence[ShardSpec]) -> Callable[[ShardSpec, Receipt, bool], None]:
             weights = _weights(job, specs)
-            total, all_shards = sum(weights), len(specs)
+            total, all_shards = sum(weights.values()), len(specs)
             task = bar.add_task("bulk", total=total, facts=f"0/{all_shards}")
             started, done, read, rows = time.monotonic(), 0, 0, 0
 
@@ -171,7 +215,7 @@ def bulk_progress() -> Iterator[ProgressFactory]:
 def _lines(job: BulkJob, specs: Sequence[ShardSpec]) -> Callable[[ShardSpec, Receipt, bool], None]:
     """Write a plain line of shards and bytes now and then."""
     weights = _weights(job, specs)
-    total = sum(weights)
+    total = sum(weights.values())
     started = told = time.monotonic()
     done, read, new, rows = 0, 0, 0, 0
 
@@ -190,12 +234,12 @@ def _lines(job: BulkJob, specs: Sequence[ShardSpec]) -> Callable[[ShardSpec, Rec
     return advance
 
 
-def _weights(job: BulkJob, specs: Sequence[ShardSpec]) -> list[int]:
-    """Return how many bytes of input each shard is; a Parquet file's bytes are shared out by rows."""
-    rows = {spec.file: spec.stop for spec in specs}  # the last shard of a file ends with it
-    sizes = []
+def _weights(job: BulkJob, specs: Sequence[ShardSpec]) -> dict[int, int]:
+    """Return how many bytes of input each shard is, by its number; a Parquet file's bytes are shared out by rows."""
+    rows = {spec.file: spec.stop for spec in specs}  # the last shard of a file ends with it; that of a share a little before
+    sizes = {}
     for spec in specs:
         file = job.inputs[spec.file]
         part = spec.stop - spec.start
-        sizes.append(file.bytes * part // rows[spec.file] if file.format == "parquet" else part)
+        sizes[spec.number] = file.bytes * part // rows[spec.file] if file.format == "parquet" else part
     return sizes
