@@ -27,6 +27,7 @@ PEERS_PYTHON = HERE.parent / ".venv-peers/bin/python"
 ROUTES = {
     "st-torch": "sentence-transformers, torch float32",
     "munjang": "Munjang float32",
+    "munjang-bfloat16": "Munjang bfloat16 (OpenVINO)",
     "munjang-int8": "Munjang int8",
     "ctranslate2": "ctranslate2 float32, 2 × 1 threads",
     "ctranslate2-int8": "ctranslate2 int8, 2 × 1 threads",

@@ -119,6 +119,7 @@ def fastembed() -> Encode:
 
 LOADERS: dict[str, Callable[[], Encode]] = {
     "munjang": lambda: munjang("float32"),
+    "munjang-bfloat16": lambda: munjang("bfloat16"),
     "munjang-int8": lambda: munjang("int8"),
     "st-torch": lambda: sentence_transformers("torch"),
     "st-onnx": lambda: sentence_transformers("onnx"),

@@ -1,6 +1,6 @@
 """Re-ranking speed: 100 candidates per query, against sentence-transformers' CrossEncoder, interleaved in one run.
 
-    ./run bench rerank [--model FOLDER] [--rounds 5] [--queries 3] [--json FILE]
+    ./run bench rerank [--model FOLDER] [--rounds 5] [--queries 3] [--real] [--cpu] [--json FILE]
 
 Without --model, a cross-encoder of MiniLM-L6 shape with all-MiniLM-L6-v2's encoder and a random head is measured: speed does not depend on
 what the head knows; int8's order agreement does, so give a trained model for that. Reported: the median over rounds of their time / our
@@ -15,11 +15,12 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
-from bench_texts import passages, short_sentences
+from bench_texts import DATA, passages, short_sentences
 
 CANDIDATES = 100
 Score = Callable[[list[tuple[str, str]]], np.ndarray]
@@ -46,14 +47,16 @@ def routes(folder: str) -> dict[str, Score]:
     from sentence_transformers import CrossEncoder as Theirs
 
     from munjang import CrossEncoder
+    from munjang.engine.devices import multiplies_bfloat16
+    from munjang.types import Compute
 
     theirs = Theirs(folder, device="cpu")
-    ours = {compute: CrossEncoder.load(folder, compute=compute) for compute in ("float32", "int8")}
-    return {
-        "sentence-transformers": lambda pairs: theirs.predict(pairs, batch_size=32),
-        "munjang float32": lambda pairs: ours["float32"].predict_with_report(pairs).scores,
-        "munjang int8": lambda pairs: ours["int8"].predict_with_report(pairs).scores,
-    }
+    names: list[Compute] = ["float32", *(["bfloat16"] if find_spec("openvino") and multiplies_bfloat16() else []), "int8"]
+    found: dict[str, Score] = {"sentence-transformers": lambda pairs: theirs.predict(pairs, batch_size=32)}
+    for compute in names:
+        ours = CrossEncoder.load(folder, compute=compute)
+        found[f"munjang {compute}"] = lambda pairs, ours=ours: ours.predict_with_report(pairs).scores
+    return found
 
 
 def pair_sets(queries: int) -> dict[str, list[list[tuple[str, str]]]]:
@@ -64,6 +67,19 @@ def pair_sets(queries: int) -> dict[str, list[list[tuple[str, str]]]]:
     }
 
 
+def real_lists(queries: int) -> dict[str, list[list[tuple[str, str]]]]:
+    """Return questions of KorQuAD, each with the paragraphs that the bundled encoder finds for it."""
+    from munjang import SentenceEncoder
+    from munjang.data.retrieval import read_retrieval
+
+    task = read_retrieval(DATA / "korquad1-dev" / "KorQuAD_v1.0_dev.json.gz")
+    asked = list(task.queries.values())[:: len(task.queries) // queries][:queries]
+    texts = list(task.corpus.values())
+    encoder = SentenceEncoder.load(compute="int8", max_length=128)
+    scores = encoder.for_queries().encode(asked) @ encoder.for_documents().encode(texts).T
+    return {"real": [[(question, texts[n]) for n in np.argsort(-row)[:CANDIDATES]] for question, row in zip(asked, scores, strict=True)]}
+
+
 def main() -> None:
     from scipy.stats import kendalltau
 
@@ -71,19 +87,22 @@ def main() -> None:
     parser.add_argument("--model")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--queries", type=int, default=3)
+    parser.add_argument("--real", action="store_true", help="candidates that a search found: questions of KorQuAD and BM25's paragraphs")
+    parser.add_argument("--cpu", action="store_true", help="count CPU time instead of the clock's; with OMP_NUM_THREADS=1")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     scorers = routes(options.model or random_head_folder())
     result: dict[str, dict[str, dict[str, float]]] = {}
-    for name, queries in pair_sets(options.queries).items():
+    for name, queries in (real_lists if options.real else pair_sets)(options.queries).items():
+        now = time.process_time if options.cpu else time.perf_counter
         times: dict[str, list[float]] = {route: [] for route in scorers}
         scores: dict[str, list[np.ndarray]] = {}
         for number in range(options.rounds + 1):  # the first round warms up
             for route, score in scorers.items():
-                start = time.perf_counter()
+                start = now()
                 scores[route] = [score(pairs) for pairs in queries]
                 if number:
-                    times[route].append(time.perf_counter() - start)
+                    times[route].append(now() - start)
         base, exact = times["sentence-transformers"], scores["sentence-transformers"]
         result[name] = {}
         for route in scorers:

@@ -1,6 +1,8 @@
-"""Training speed beside sentence-transformers' own trainer: the same model, data, batches, precision and optimiser, dropout on.
+"""Training speed beside sentence-transformers' own trainer: the same model, data, batches and optimiser, dropout on.
 
-    python benchmarks/train.py [--rounds 3] [--steps 30] [--batch 16] [--json FILE]
+    python benchmarks/train.py [--rounds 3] [--steps 30] [--batch 16] [--bf16] [--cpu] [--json FILE]
+
+Both compute in float32, with --bf16 in bfloat16 too. On a machine that does other work, --cpu with OMP_NUM_THREADS=1 counts CPU time.
 
 First one step of both is compared with dropout off: loss and every gradient equal to 1e-5. Then both train in turns in one run, and each
 once more in a process of its own for its peak memory. Data is STSb from ../shared/data where it is there, made-up sentences otherwise.
@@ -20,11 +22,15 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 OBJECTIVES = ("regression", "classification", "in_batch")
 MODEL = "all-MiniLM-L6-v2"
+COUNTS_CPU = "--cpu" in sys.argv
+now = time.process_time if COUNTS_CPU else time.perf_counter
 STSB = Path(__file__).resolve().parents[2] / "shared" / "data" / "stsb-en" / "stsb-en-train.csv.gz"
 
 
@@ -73,7 +79,7 @@ def peer_loss(objective: str, model: Any) -> Any:
     return losses.MultipleNegativesRankingLoss(model)
 
 
-def peer_seconds(objective: str, data: list[tuple[str, str, float]], batch: int, steps: int) -> float:
+def peer_seconds(objective: str, data: list[tuple[str, str, float]], batch: int, steps: int, *, bf16: bool = False) -> float:
     import torch
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
@@ -84,8 +90,8 @@ def peer_seconds(objective: str, data: list[tuple[str, str, float]], batch: int,
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002
             if state.global_step == 2:
-                Clock.started = time.perf_counter()
-            Clock.ended = time.perf_counter()
+                Clock.started = now()
+            Clock.ended = now()
 
     torch.manual_seed(0)
     model = SentenceTransformer(str(model_path()), device="cpu")
@@ -104,6 +110,7 @@ def peer_seconds(objective: str, data: list[tuple[str, str, float]], batch: int,
             logging_strategy="no",
             disable_tqdm=True,
             use_cpu=True,
+            bf16=bf16,
         )
         trainer = SentenceTransformerTrainer(
             model, arguments, Dataset.from_dict(columns), loss=peer_loss(objective, model), callbacks=[Clock()]
@@ -112,7 +119,7 @@ def peer_seconds(objective: str, data: list[tuple[str, str, float]], batch: int,
     return Clock.ended - Clock.started
 
 
-def own_seconds(objective: str, data: list[tuple[str, str, float]], batch: int, steps: int) -> float:
+def own_seconds(objective: str, data: list[tuple[str, str, float]], batch: int, steps: int, *, bf16: bool = False) -> float:
     from munjang.train.recipe import make_recipe
     from munjang.train.save_and_report import run
 
@@ -130,6 +137,7 @@ def own_seconds(objective: str, data: list[tuple[str, str, float]], batch: int, 
         stage = {"objective": objective, "steps": steps + 2, "batch_size": batch, "data": [source]}
         clock = Clock()
         values = {"output": str(Path(folder) / "out"), "model": {"base": MODEL}, "stage": [stage], "checkpoint_every": 10**6}
+        values["precision"] = "bf16" if bf16 else "float32"
         run(make_recipe(values, folder=Path(folder)), progress=clock)
         return clock.ended - clock.started
 
@@ -145,8 +153,8 @@ class Clock:
     def step(self, news: Any) -> None:
         """Take the time of a step."""
         if news.step == 2:
-            self.started = time.perf_counter()
-        self.ended = time.perf_counter()
+            self.started = now()
+        self.ended = now()
 
 
 def compare_step(objective: str, batch: int) -> dict[str, float]:
@@ -205,6 +213,8 @@ def main() -> None:
     parser.add_argument("--objective", action="append", choices=OBJECTIVES)
     parser.add_argument("--alone", choices=("peer", "own"))
     parser.add_argument("--no-memory", action="store_true")
+    parser.add_argument("--bf16", action="store_true", help="both in bfloat16 too")
+    parser.add_argument("--cpu", action="store_true", help="count CPU time instead of the clock's")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
@@ -221,13 +231,20 @@ def main() -> None:
             assert step["loss_difference"] < 1e-5, step
             assert step["gradient_difference"] < 1e-5, step
             data = rows(objective)
-            pace: dict[str, list[float]] = {"peer": [], "own": []}
+            routes: dict[str, Callable[[], float]] = {
+                f"{who}{' bf16' if bf16 else ''}": partial(run, objective, data, batch, options.steps, bf16=bf16)
+                for bf16 in ((False, True) if options.bf16 else (False,))
+                for who, run in (("peer", peer_seconds), ("own", own_seconds))
+            }
+            pace: dict[str, list[float]] = {who: [] for who in routes}
             for _ in range(options.rounds):
-                pace["peer"].append(batch * options.steps / peer_seconds(objective, data, batch, options.steps))
-                pace["own"].append(batch * options.steps / own_seconds(objective, data, batch, options.steps))
+                for who, measure in routes.items():
+                    pace[who].append(batch * options.steps / measure())
             median = {who: statistics.median(values) for who, values in pace.items()}
+            for who in routes:
+                print(f"  {who:10}{median[who]:7.1f} pairs/s  {median[who] / median['peer']:.2f} of peer", flush=True)
             entry: dict[str, Any] = {"objective": objective, "batch": batch, **step, "peer_pairs_per_second": pace["peer"]}
-            entry |= {"own_pairs_per_second": pace["own"], "ratio": median["own"] / median["peer"]}
+            entry |= {"own_pairs_per_second": pace["own"], "median": median, "ratio": median["own"] / median["peer"]}
             if not options.no_memory:
                 entry |= {f"{who}_peak_mib": alone(who, objective, batch, 8) for who in ("peer", "own")}
             results.append(entry)

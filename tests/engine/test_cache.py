@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from munjang.engine.session import SUFFIX, CachedGraph, load_graph, make_cache_key, store_graph
+from munjang.engine.graph_cache import SUFFIX, load_graph, make_cache_key, store_graph
+from munjang.engine.session import CachedGraph
 
 GRAPH = CachedGraph(b"graph bytes", {"w": np.arange(12, dtype=np.int8).reshape(3, 4), "s": np.float32([1, 2])}, {"layers": 2})
 KEY = make_cache_key("weights", "int8")

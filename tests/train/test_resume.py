@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from tests.forked import Forks
 
 from munjang.errors import UsageError
 from munjang.train import train
 from munjang.train.durable import hash_file
+from munjang.train.processes import has_bf16
 from munjang.train.recipe import make_recipe
 
 RUN = """
@@ -83,6 +85,17 @@ def test_killed_anywhere_and_resumed_it_ends_the_same(forks: Forks, pairs_file: 
     # a finished run can be resumed too: nothing is left to do, and nothing changes
     train(make_recipe(values, folder=folder), resume=True)
     assert hash_file(folder / "whole" / "model.safetensors") == hash_file(folder / "broken" / "model.safetensors")
+
+
+@pytest.mark.skipif(not has_bf16(torch.device("cpu")), reason="this processor does not multiply in bf16")
+def test_a_training_in_bf16_that_was_killed_ends_the_same(forks: Forks, pairs_file: Path, recipe_values: dict[str, Any]) -> None:
+    folder = pairs_file.parent
+    assert train_in_child(forks, _values(recipe_values, "whole") | {"precision": "bf16"}, folder, False, "step", 10_000) == 0
+    values = _values(recipe_values, "broken") | {"precision": "bf16"}
+    assert train_in_child(forks, values, folder, False, "step", 7) == -signal.SIGKILL
+    assert train_in_child(forks, values, folder, True, "step", 10_000) == 0
+    for name in ("model.safetensors", "training/log.jsonl"):
+        assert hash_file(folder / "whole" / name) == hash_file(folder / "broken" / name), name
 
 
 def test_a_resume_with_other_data_is_refused(forks: Forks, pairs_file: Path, recipe_values: dict[str, Any]) -> None:

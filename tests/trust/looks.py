@@ -58,7 +58,7 @@ def look_checkpoint(folder: Path) -> str:
 
 
 def look_graph(folder: Path) -> str:
-    from munjang.engine.session import load_graph, make_cache_key
+    from munjang.engine.graph_cache import load_graph, make_cache_key
 
     found = load_graph(make_cache_key(*KEY_PARTS), home=folder)
     return ABSENT if found is None else digest(found.model, found.facts, found.weights["w"], found.weights["s"])

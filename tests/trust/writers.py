@@ -68,7 +68,8 @@ def checkpoint_writer() -> Writer:
 
 
 def graph_writer() -> Writer:
-    from munjang.engine.session import CachedGraph, make_cache_key, store_graph
+    from munjang.engine.graph_cache import make_cache_key, store_graph
+    from munjang.engine.session import CachedGraph
 
     def store(folder: Path, number: int) -> None:
         weights = {"w": np.full((64, 32), number, np.int8), "s": np.full(64, number / 7, np.float32)}

@@ -16,6 +16,7 @@ from munjang.engine.backbone import Backbone, read_backbone
 from munjang.engine.devices import CPU, Placement
 from munjang.engine.encoder_graph import write_encoder
 from munjang.engine.folder import SETTINGS_FILE, ModelFolder, fingerprint
+from munjang.engine.graph_cache import keep_graph, make_cache_key
 from munjang.engine.head_graph import write_pooling
 from munjang.engine.jsonfile import read_object
 from munjang.engine.layout import Feed, TokenLayout
@@ -23,7 +24,7 @@ from munjang.engine.linear import write_activation
 from munjang.engine.modules import HIDDEN_ACTIVATIONS, TORCH_ACTIVATIONS, Activation, TransformerModule
 from munjang.engine.onnxgraph import GraphBuilder
 from munjang.engine.placed_graph import list_inputs, make_feed, make_layout, make_writer, read_types
-from munjang.engine.session import CachedGraph, Session, check_run, finish_graph, load_graph, make_cache_key, store_graph
+from munjang.engine.session import CachedGraph, Session, check_run, finish_graph, keep_releasing
 from munjang.engine.weights import Weights, find_weights
 from munjang.errors import FolderError, quote
 from munjang.types import Vectors
@@ -221,11 +222,7 @@ class CrossEngine:
 def _load_graph(folder: ModelFolder, head: CrossHead, placement: Placement) -> CachedGraph:
     """Take the quantised graph from the cache, or write it and keep it."""
     key = make_cache_key(fingerprint(folder), "int8", "cross")
-    graph = load_graph(key)
-    if graph is None:
-        graph = _write_graph(folder, head, placement)
-        store_graph(key, graph)
-    return graph
+    return keep_graph(key, lambda: _write_graph(folder, head, placement))
 
 
 def _write_graph(folder: ModelFolder, head: CrossHead, placement: Placement) -> CachedGraph:
@@ -233,6 +230,11 @@ def _write_graph(folder: ModelFolder, head: CrossHead, placement: Placement) -> 
     base = folder.base
     assert isinstance(base, TransformerModule)  # what read_cross_head checked
     weights = find_weights(base.folder)
+    with keep_releasing(weights.release if placement.compute == "int8" else None):  # quantising reads all of the files
+        return _write_with(weights, base, folder, head, placement)
+
+
+def _write_with(weights: Weights, base: TransformerModule, folder: ModelFolder, head: CrossHead, placement: Placement) -> CachedGraph:
     backbone = read_backbone(base, weights)
     has_types = backbone.types_E is not None and backbone.types_E.shape[0] > 1
     builder = GraphBuilder()

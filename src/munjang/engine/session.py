@@ -7,37 +7,22 @@ kilobytes.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import mmap
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
-from munjang.atomic import atomic_file
 from munjang.engine.devices import CPU, CPU_PROVIDER, OPENVINO, Placement
 from munjang.engine.layout import Feed
 from munjang.engine.onnxgraph import GraphBuilder, Input
-from munjang.errors import DeviceError, NoSpace, quote
-from munjang.limits import LIMITS, usable_cores
-
-WRITER = "3"
-"""Raise it when a graph is written differently."""
-
-GRAPH = "__graph__"
-FACTS = "__facts__"
-DIGEST_BYTES = 32
-SUFFIX = ".graph"
+from munjang.errors import DeviceError, quote
+from munjang.limits import usable_cores
 
 NamedArrays = Mapping[str, np.ndarray[Any, Any]]
 
@@ -51,53 +36,6 @@ class CachedGraph:
     facts: Mapping[str, int] = field(default_factory=dict)
     release: Callable[[], None] | None = None
     """Gives back the memory of mapped files that the weights stand in; a session packs them anew and does not need it."""
-
-
-def find_cache_home() -> Path:
-    """Return the directory where finished graphs are kept."""
-    return Path(os.environ.get("MUNJANG_HOME") or Path.home() / ".munjang") / "cache"
-
-
-def make_cache_key(*parts: str) -> str:
-    """Return the name of an entry."""
-    return hashlib.sha256("\0".join((WRITER, *parts)).encode()).hexdigest()[:40]
-
-
-def load_graph(key: str, *, home: Path | None = None) -> CachedGraph | None:
-    """Return the entry, or None if there is none or it is damaged."""
-    path = (home or find_cache_home()) / (key + SUFFIX)
-    try:
-        if not DIGEST_BYTES < path.stat().st_size <= LIMITS.max_weights_bytes:
-            return None
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            view = memoryview(mapped)
-            try:
-                body, digest = view[:-DIGEST_BYTES], bytes(view[-DIGEST_BYTES:])
-                if hashlib.sha256(body).digest() != digest:
-                    return None
-                arrays = load(bytes(body))
-            finally:
-                body.release()
-                view.release()
-        model, facts = arrays.pop(GRAPH).tobytes(), json.loads(arrays.pop(FACTS).tobytes())
-        return CachedGraph(model, arrays, facts)
-    except (OSError, SafetensorError, KeyError, ValueError):
-        return None
-
-
-def store_graph(key: str, graph: CachedGraph, *, home: Path | None = None) -> bool:
-    """Keep an entry; say whether it could be kept."""
-    folder = home or find_cache_home()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        facts = np.frombuffer(json.dumps(dict(graph.facts)).encode(), np.uint8)
-        body = save({**graph.weights, GRAPH: np.frombuffer(graph.model, np.uint8), FACTS: facts})
-        with atomic_file(folder / (key + SUFFIX)) as file:
-            file.write(body)
-            file.write(hashlib.sha256(body).digest())
-    except (OSError, NoSpace):
-        return False
-    return True
 
 
 Arrays = list[np.ndarray[Any, Any]]

@@ -17,13 +17,14 @@ from munjang.engine.backbone import Backbone, read_backbone
 from munjang.engine.devices import CPU, Placement
 from munjang.engine.encoder_graph import write_encoder
 from munjang.engine.folder import ModelFolder, fingerprint
+from munjang.engine.graph_cache import keep_graph, make_cache_key
 from munjang.engine.head_graph import compute_head_width, reads_first_only, write_head, write_layer_mix
 from munjang.engine.layout import PACKED_INPUTS, Feed, PackedLayout, pack
 from munjang.engine.linear import FloatWriter
 from munjang.engine.modules import LayerMixModule, TransformerModule
 from munjang.engine.onnxgraph import GraphBuilder
 from munjang.engine.placed_graph import list_inputs, make_feed, make_layout, make_writer
-from munjang.engine.session import CachedGraph, Session, check_run, finish_graph, load_graph, make_cache_key, open_session, store_graph
+from munjang.engine.session import CachedGraph, Session, check_run, finish_graph, keep_releasing, open_session
 from munjang.engine.weights import Weights, find_weights
 from munjang.errors import FolderError
 from munjang.types import Vectors
@@ -110,16 +111,17 @@ def _load_graph(folder: ModelFolder, placement: Placement) -> CachedGraph:
     base = folder.base
     assert isinstance(base, TransformerModule)  # what TransformerEngine runs
     key = make_cache_key(fingerprint(folder), "int8, tokens", str(base.folder.relative_to(folder.path)), *map(str, folder.modules[1:]))
-    graph = load_graph(key)
-    if graph is None:
-        graph = _write_graph(folder, placement)
-        store_graph(key, graph)
-    return graph
+    return keep_graph(key, lambda: _write_graph(folder, placement))
 
 
 def _write_graph(folder: ModelFolder, placement: Placement, *, every_token: bool = False) -> CachedGraph:
     """Write the graph from token ids to the final vector and to token rows; with `every_token` also where only first tokens are pooled."""
     weights = _find_weights(folder)
+    with keep_releasing(weights.release if placement.compute == "int8" else None):  # quantising reads all of the files
+        return _write_with(weights, folder, placement, every_token=every_token)
+
+
+def _write_with(weights: Weights, folder: ModelFolder, placement: Placement, *, every_token: bool) -> CachedGraph:
     backbone = _read_backbone(folder, weights)
     builder = GraphBuilder()
     layout = make_layout(builder, placement, first_position=backbone.first_position)
