@@ -149,7 +149,7 @@ def write_tokenizer(folder: Path, family: str, max_length: int | None) -> int:
     tokenizer.add_special_tokens(special)
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save(str(folder / "tokenizer.json"))
-    types = ["token_type_ids"] if family in ("bert", "electra", "albert", "deberta-v2") else []
+    types = ["token_type_ids"] if family in ("bert", "electra", "albert", "deberta-v2", "nomic_bert") else []
     roles = {"cls_token": cls, "sep_token": sep, "pad_token": pad, "unk_token": "[UNK]", "mask_token": mask}
     settings = {**roles, "tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": ["input_ids", *types, "attention_mask"]}
     write_json(folder / "tokenizer_config.json", settings | ({"model_max_length": max_length} if max_length else {}))

@@ -73,6 +73,7 @@ CROSS = [
     ("deberta-v2", {}),
     ("deberta-v2", CONVOLUTION),
     ("gte", {}),
+    ("nomic_bert", {}),
     ("jina_embeddings_v3", {}),
     ("eurobert", {}),
     ("eurobert", {"classifier_pooling": "bos"}),

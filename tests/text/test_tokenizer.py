@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shutil
 import time
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
@@ -337,3 +338,15 @@ def test_every_cut_of_a_sentencepiece_file_is_refused_or_read(folders):
     for end in range(0, len(data), 1_009):
         with contextlib.suppress(FolderError):
             parse_sentencepiece(data[:end], where="cut.model")
+
+
+def test_a_folder_whose_model_gets_no_segments_gets_none(folders, tmp_path):
+    """As with transformers: a pair of Nomic's scored differently where the settings left the segments out."""
+    folder = Path(shutil.copytree(folders / "uncased", tmp_path / "copy"))
+    assert load_tokenizer(folder).encode_pairs([("a", "a")])[0][1][-1] == 1
+    path = folder / "tokenizer_config.json"
+    settings = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    path.write_text(json.dumps(settings | {"model_input_names": ["input_ids", "attention_mask"]}), encoding="utf-8")
+    assert "token_type_ids" not in transformers.AutoTokenizer.from_pretrained(str(folder))("a", "a")
+    assert not any(load_tokenizer(folder).encode_pairs([("a", "a")])[0][1])
+    assert not load_tokenizer(folder).uses_type_ids

@@ -75,6 +75,7 @@ HEADS: dict[str, HeadNames] = {
         pooling_key="classifier_pooling",
     ),
     "GteForSequenceClassification": HeadNames("gte.pooler.dense", "tanh", "classifier"),
+    "NomicBertForSequenceClassification": HeadNames("nomic_bert.pooler.dense", "tanh", "classifier"),
     "NewForSequenceClassification": HeadNames("new.pooler.dense", "tanh", "classifier"),
     "JinaEmbeddingsV3ForSequenceClassification": _CLASSIFIER_TANH,
     "EuroBertForSequenceClassification": HeadNames(

@@ -48,15 +48,16 @@ class PairFrame(NamedTuple):
         return ids, [*before, *[one] * len(first), *between, *[two] * len(second), *after]
 
 
-def learn_pair_frame(tokenizer: tokenizers.Tokenizer, where: str) -> PairFrame:
-    """Learn from one pair of texts what the tokenizer puts around a pair."""
+def learn_pair_frame(tokenizer: tokenizers.Tokenizer, where: str, inputs: object = None) -> PairFrame:
+    """Learn from one pair of texts what the tokenizer puts around a pair; `inputs` are what the settings say that a model gets."""
     pair = tokenizer.encode("a", "a")
     owners = pair.sequence_ids
     if 0 not in owners or 1 not in owners:
         raise FolderError(f"{where}: the letter a has no token, so the special tokens around a text cannot be learnt")
     first, second = owners.index(0), owners.index(1)
     first_end, second_end = first + owners.count(0), second + owners.count(1)
-    ids, types = pair.ids, pair.type_ids
+    left_out = isinstance(inputs, list) and "token_type_ids" not in inputs  # then transformers gives the model none either
+    ids, types = pair.ids, [0] * len(pair) if left_out else pair.type_ids
     around = (types[:first], types[first], types[first_end:second], types[second], types[second_end:])
     return PairFrame(ids[:first], ids[first_end:second], ids[second_end:], around)
 
@@ -183,7 +184,7 @@ class Tokenizer:
         self.sep_id: int | None = ids.get(files.roles.get("sep_token", ""))
         self.mask_id: int | None = ids.get(files.roles.get("mask_token", ""))
         self.unk_id: int | None = ids.get(files.roles.get("unk_token", ""))
-        self._pair = learn_pair_frame(self._inner, files.where)
+        self._pair = learn_pair_frame(self._inner, files.where, files.settings.get("model_input_names"))
         single = self._inner.encode("a")
         self._before = _count_leading_special(single.ids, single.special_tokens_mask)
         self._after = _count_leading_special(single.ids[::-1], single.special_tokens_mask[::-1])[::-1]
