@@ -6,11 +6,12 @@ What it leaves to others: what the nodes mean.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+
+if TYPE_CHECKING:
+    import onnx
 
 MICROSOFT = "com.microsoft"
 """onnxruntime's own operators: fused, faster, not portable."""
@@ -18,10 +19,8 @@ MICROSOFT = "com.microsoft"
 OPSET = 20
 IR_VERSION = 9
 
-FLOAT = TensorProto.FLOAT
-INT32 = TensorProto.INT32
-INT64 = TensorProto.INT64
-BOOL = TensorProto.BOOL
+FLOAT, INT32, INT64, BOOL, FLOAT16 = 1, 6, 7, 9, 10
+"""ONNX's numbers for the types of elements (TensorProto.DataType); the library itself is imported only where a graph is written."""
 
 
 Input: TypeAlias = tuple[str, int, list[Any]]
@@ -43,6 +42,8 @@ class GraphBuilder:
 
     def add_many(self, operator: str, inputs: Sequence[str], outputs: int, *, domain: str = "", **attributes: Any) -> list[str]:
         """Write one node and return all of its outputs."""
+        from onnx import helper
+
         names = [self.fresh(operator) for _ in range(outputs)]
         self.nodes.append(helper.make_node(operator, list(inputs), names, domain=domain, **attributes))
         return names
@@ -62,6 +63,8 @@ class GraphBuilder:
 
     def name_output(self, output: str, name: str) -> None:
         """Give an output the name by which callers will ask for it."""
+        from onnx import helper
+
         self.nodes.append(helper.make_node("Identity", [output], [name]))
 
     def fresh(self, stem: str) -> str:
@@ -75,10 +78,14 @@ class GraphBuilder:
 
     def subgraph(self, name: str, output: str) -> onnx.GraphProto:
         """Return the nodes as a graph without inputs, for an If node."""
+        from onnx import helper
+
         return helper.make_graph(self.nodes, name, [], [helper.make_tensor_value_info(output, FLOAT, None)])
 
     def loop_body(self, name: str, inputs: Sequence[tuple[str, int]], outputs: Sequence[tuple[str, int]]) -> onnx.GraphProto:
         """Return the nodes as the body of a Loop; the inputs are scalars."""
+        from onnx import helper
+
         ins = [helper.make_tensor_value_info(each, kind, []) for each, kind in inputs]
         outs = [helper.make_tensor_value_info(each, kind, [] if kind == BOOL else None) for each, kind in outputs]
         return helper.make_graph(self.nodes, name, ins, outs)
@@ -91,6 +98,8 @@ class GraphBuilder:
         outside: frozenset[str] = frozenset(),
     ) -> onnx.ModelProto:
         """Return the finished model; the weights named in `outside` are only declared, for the session to bring from memory."""
+        from onnx import helper, numpy_helper
+
         kept = [_place_outside(n, v) if n in outside else numpy_helper.from_array(v, n) for n, v in self.initializers.items()]
         graph = helper.make_graph(
             self.nodes,
@@ -120,6 +129,8 @@ class _Branch(GraphBuilder):
 
     def name_output(self, output: str, name: str) -> None:
         """Give an output the name by which callers will ask for it."""
+        from onnx import helper
+
         self.nodes.append(helper.make_node("Identity", [output], [name]))
 
     def fresh(self, stem: str) -> str:
@@ -128,6 +139,9 @@ class _Branch(GraphBuilder):
 
 def embed_weights(model: bytes, weights: Mapping[str, np.ndarray[Any, Any]]) -> bytes:
     """Return the model with the weights in it that it only declares."""
+    import onnx
+    from onnx import numpy_helper
+
     whole = onnx.load_model_from_string(model)
     for tensor in whole.graph.initializer:
         if tensor.name in weights:
@@ -137,6 +151,8 @@ def embed_weights(model: bytes, weights: Mapping[str, np.ndarray[Any, Any]]) -> 
 
 def _place_outside(name: str, value: np.ndarray[Any, Any]) -> onnx.TensorProto:
     """Declare an initialiser whose bytes the session brings from memory."""
+    from onnx import TensorProto, helper
+
     tensor = TensorProto(name=name, data_type=helper.np_dtype_to_tensor_dtype(value.dtype), dims=value.shape)
     tensor.data_location = TensorProto.EXTERNAL
     tensor.external_data.add(key="location", value="memory")

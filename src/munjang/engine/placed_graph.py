@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from onnx import TensorProto
 
 from munjang.engine.devices import Placement
 from munjang.engine.layout import PACKED_INPUTS, PADDED_INPUTS, Feed, PackedLayout, PaddedLayout, TokenLayout, pack
@@ -42,7 +41,7 @@ class Float16Writer:
     def prepare(self, x: str, *, after: Activation | None = None) -> PreparedLinear:  # noqa: ARG002 (one signature for all writers)
         """Round `x` once for all layers that read it; what is beyond float16's range is cut to it, never infinite."""
         low, high = (self.builder.constant(bound, np.float32) for bound in (-LARGEST_FLOAT16, LARGEST_FLOAT16))
-        return PreparedLinear(self.builder.add("Cast", [self.builder.add("Clip", [x, low, high])], to=TensorProto.FLOAT16), source=x)
+        return PreparedLinear(self.builder.add("Cast", [self.builder.add("Clip", [x, low, high])], to=FLOAT16), source=x)
 
     def apply(self, x: PreparedLinear, w: Floats, name: str, *, bias: Floats | None = None, add: str | None = None) -> str:
         """Write one product in float16; bias or residual is added in float32."""

@@ -10,7 +10,9 @@ id gets longer. Libraries of earlier versions hold the whole hash as id (32 digi
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from itertools import islice
 
@@ -32,7 +34,7 @@ from munjang.library.store import (
     Store,
     StoredCodebook,
 )
-from munjang.library.words import passage_words
+from munjang.library.words import iterate_words
 from munjang.types import Encoder, Vectors
 from munjang.vectors.maxsim import TokenFormat
 from munjang.wording import brief_repr
@@ -133,7 +135,7 @@ def _write_groups(
         return {"relabelled" if document is last and document.id in other else "unchanged": 1}
 
     outcomes = map(outcome, batch)
-    reports = [sum((AddReport(**each) for each in islice(outcomes, len(group))), AddReport()) for group in groups]
+    reports = [_count_outcomes(islice(outcomes, len(group))) for group in groups]
     changes: list[Change] = [*entries.values(), *other.values()]
     try:
         if changes:
@@ -142,6 +144,13 @@ def _write_groups(
         error.result = reports if len(groups) > 1 else reports[0]
         raise
     return reports
+
+
+def _count_outcomes(outcomes: Iterable[dict[str, int]]) -> AddReport:
+    counts: Counter[str] = Counter()
+    for outcome in outcomes:
+        counts.update(outcome)
+    return AddReport(**counts)
 
 
 def _unless_stored(book: StoredCodebook | None, store: Store) -> StoredCodebook | None:
@@ -184,14 +193,16 @@ def make_entries(
     texts = [each.text[start:stop] for each, spans in zip(documents, places, strict=True) for start, stop in spans]
     if not texts:
         return []
-    vectors_PD, codes = _encode_passages(encoder, texts, settings, book)
+    with ThreadPoolExecutor(1, thread_name_prefix="munjang-words") as beside:
+        waiting = beside.submit(list, iterate_words(texts, settings.analyser))
+        vectors_PD, codes = _encode_passages(encoder, texts, settings, book)
+        words = waiting.result()
     entries, at = [], 0
     for document, spans in zip(documents, places, strict=True):
-        passages = []
-        for span, text in zip(spans, texts[at : at + len(spans)], strict=True):
-            if progress is not None:
-                progress(0)
-            passages.append(Passage(*span, tuple(passage_words(text, settings.analyser))))
+        if progress is not None:
+            progress(0)
+        found = zip(spans, words[at : at + len(spans)], strict=True)
+        passages = [Passage(start, stop, tuple(each)) for (start, stop), each in found]
         own_codes = None if codes is None else tuple(codes[at : at + len(spans)])
         entries.append(Entry(document, tuple(passages), vectors_PD[at : at + len(spans)], own_codes))
         at += len(spans)
@@ -213,7 +224,7 @@ def remake_words(blocks: Iterable[list[Entry]], settings: Settings, *, progress:
     for block in blocks:
         for entry in block:
             text = entry.document.text
-            words = (tuple(passage_words(text[each.start : each.stop], settings.analyser)) for each in entry.passages)
+            words = map(tuple, iterate_words([text[each.start : each.stop] for each in entry.passages], settings.analyser))
             passages = tuple(Passage(each.start, each.stop, found) for each, found in zip(entry.passages, words, strict=True))
             yield replace(entry, passages=passages)
         if progress is not None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -44,8 +44,7 @@ class Query:
     tokens_QD: Vectors | None = None
 
 
-@dataclass(frozen=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A row, its score, and where that comes from."""
 
     row: int
@@ -161,15 +160,18 @@ def fuse_scores(
     >>> fuse_scores([{7: 1.0, 8: 0.5}, {8: 12.0}], [1, 1], bounds=[(-1, 1), (0, 16)])
     [(8, 0.6666666666666666), (7, 0.3333333333333333)]
     """
-    parts = [min_max_scale(ranking, 0.0, high) for ranking, (_, high) in zip(rankings, bounds, strict=True)]
-    absent = [min(part.values(), default=0.0) if low < 0 else 0.0 for part, (low, _) in zip(parts, bounds, strict=True)]
-    rows = sorted({row for ranking in rankings for row in ranking})
+    rows_N = np.array(sorted(set().union(*rankings)), dtype=np.int64)
     spread = _spread_weights(weights, bounds)
-    total = sum(spread)
-    scores = {
-        row: sum(weight * part.get(row, other) for weight, part, other in zip(spread, parts, absent, strict=True)) / total for row in rows
-    }
-    return sorted(scores.items(), key=lambda each: (-each[1], each[0]))
+    total_N = np.zeros(len(rows_N))
+    for ranking, weight, (low, high) in zip(rankings, spread, bounds, strict=True):
+        scores = np.fromiter(ranking.values(), np.float64)
+        part = np.minimum(scores / high, 1.0) if high > 0 else np.ones(len(scores))
+        part_N = np.full(len(rows_N), part.min(initial=1.0) if low < 0 and len(part) else 0.0)
+        part_N[np.searchsorted(rows_N, np.fromiter(ranking, np.int64))] = part
+        total_N += weight * part_N
+    total_N /= sum(spread)
+    best = np.lexsort((rows_N, -total_N))
+    return list(zip(rows_N[best].tolist(), total_N[best].tolist(), strict=True))
 
 
 def _spread_weights(weights: Sequence[float], bounds: Sequence[tuple[float, float]]) -> list[float]:

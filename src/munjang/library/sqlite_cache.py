@@ -1,6 +1,7 @@
 """What filters and words select in one commit of a library file, kept in memory until the next commit.
 
-The first filter and the first words of a commit are left to SQLite: a command that asks once pays for nothing else. From the second on,
+The first filter and the first words of a commit are left to SQLite, unless both come together: a command that asks once pays for nothing
+else. From the second on,
 
 * a filter looks at columns: one pass over the documents reads every passage's value of a metadata key, and a condition is then tested on
   the distinct values alone, by `where.matches`. A key with too many of them, and a document's own id and text, stay with SQLite;
@@ -100,7 +101,7 @@ class CommitCache:
         commit = self._current(connection)
         first = commit.words_asked == 0
         commit.words_asked += 1
-        if first or k < 1:
+        if (first and where is None) or k < 1:  # SQLite reads every document for both together
             return read_lexical(connection, words, k, where)
         rows_P = self._rows(connection, commit)
         scores_P = np.zeros(len(rows_P))
@@ -111,12 +112,13 @@ class CommitCache:
             allowed_P = np.zeros(len(rows_P), dtype=bool)
             allowed_P[np.searchsorted(rows_P, self.select(connection, where))] = True
             scores_P[~allowed_P] = 0
-        return [Scored(int(rows_P[at]), float(scores_P[at])) for at in _find_best(scores_P, k)]
+        best = _find_best(scores_P, k)
+        return list(map(Scored, rows_P[best].tolist(), scores_P[best].tolist()))
 
     def frequencies(self, connection: sqlite3.Connection, words: Sequence[str]) -> tuple[int, list[int]]:
         """Return the number of passages, and how many of them hold each word."""
         commit = self._current(connection)
-        if commit.words_asked <= 1:
+        if commit.words_asked <= 1 and not all(word in commit.postings for word in quote_words(words)):
             return read_word_frequencies(connection, words)
         postings = (self._posting(connection, commit, word) for word in quote_words(words))
         return len(self._rows(connection, commit)), [len(posting.positions) for posting in postings]

@@ -21,7 +21,7 @@ from munjang.library.sqlite_files import BUSY_SECONDS, SqliteConnections, open_c
 from munjang.library.sqlite_schema import check_is_library, create, read_settings, write_settings, write_weights
 from munjang.library.sqlite_verify import Verifier
 from munjang.library.sqlite_write import remove_unused, tidy_words
-from munjang.library.store import ADVICE, BLOCK, Change, Entry, NewTokenCodes, NewWeights, Scored, Settings, StoredCodebook, StoreNode
+from munjang.library.store import ADVICE, BLOCK, Change, Entry, NewMetadata, NewTokenCodes, NewWeights, Scored, Settings, StoredCodebook, StoreNode
 from munjang.library.where import Condition
 from munjang.types import Ints
 
@@ -106,9 +106,9 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
                 sqlite_tokens.write_codebook(connection, codebook)
             book = codebook or sqlite_tokens.read_codebook(connection)
             dimension = (settings or read_settings(connection)).dimension
-            for change in changes:
-                if isinstance(change, Entry):
-                    sqlite_write.put_entry(connection, change, dimension=dimension, rows=rows, codebook=book)
+            for change in _gather_entries(changes):
+                if isinstance(change, list):
+                    sqlite_write.put_entries(connection, change, dimension=dimension, rows=rows, codebook=book)
                 elif isinstance(change, NewTokenCodes):
                     sqlite_tokens.put_codes(connection, change.row, change.codes, book)
                 elif isinstance(change, NewWeights):
@@ -212,6 +212,21 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
         """Close the connections."""
         self._verifier.close()
         super().close()
+
+
+def _gather_entries(changes: Iterable[Change]) -> Iterator[NewMetadata | NewTokenCodes | NewWeights | list[Entry]]:
+    """Yield the changes in their order, entries of different ids that follow each other as a list."""
+    entries: dict[str, Entry] = {}
+    for change in changes:
+        if entries and (not isinstance(change, Entry) or change.document.id in entries or len(entries) == sqlite_write.ENTRIES_AT_ONCE):
+            yield list(entries.values())
+            entries = {}
+        if isinstance(change, Entry):
+            entries[change.document.id] = change
+        else:
+            yield change
+    if entries:
+        yield list(entries.values())
 
 
 def _lock_of(path: Path) -> Path:

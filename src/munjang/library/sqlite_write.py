@@ -18,8 +18,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import count
 from pathlib import Path
-from typing import cast
-
 import numpy as np
 
 from munjang.atomic import sync
@@ -30,23 +28,41 @@ from munjang.library.sqlite_tokens import put_codes
 from munjang.library.store import Document, Entry, NewMetadata, StoredCodebook, document_checksum, metadata_json, passage_checksum
 
 
-def put_entry(
-    connection: sqlite3.Connection, entry: Entry, *, dimension: int, rows: Iterator[int], codebook: StoredCodebook | None = None
+ENTRIES_AT_ONCE = 500
+"""Entries whose rows are written by one statement for each table."""
+
+
+def put_entries(
+    connection: sqlite3.Connection, entries: Sequence[Entry], *, dimension: int, rows: Iterator[int], codebook: StoredCodebook | None = None
 ) -> None:
-    """Write a document with its passages, numbered from `rows`; an older one with the same id goes."""
-    entry.check(dimension)
-    delete_documents(connection, [entry.document.id])
-    document = _insert_document(connection, entry.document)
-    all_codes: Sequence[bytes | None] = entry.token_codes or [None] * len(entry.passages)
-    for passage, vector_D, codes in zip(entry.passages, entry.vectors_PD, all_codes, strict=True):
-        vector = np.ascontiguousarray(vector_D, dtype="<f4").tobytes()
-        row = next(rows)
-        connection.execute("INSERT INTO passages VALUES (?, ?, ?, ?)", (row, document, passage.start, passage.stop))
-        checksum = passage_checksum(row, document, passage.start, passage.stop, vector)
-        connection.execute("INSERT INTO vectors (row, vector, checksum) VALUES (?, ?, ?)", (row, vector, checksum))
-        connection.execute("INSERT INTO words (rowid, body) VALUES (?, ?)", (row, " ".join(passage.words)))
-        if codes is not None:
-            put_codes(connection, row, codes, codebook)
+    """Write documents of different ids with their passages, numbered from `rows`; older ones with the same ids go."""
+    for entry in entries:
+        entry.check(dimension)
+    delete_documents(connection, [entry.document.id for entry in entries])
+    documents, passages, vectors, words = [], [], [], []
+    all_codes: list[tuple[int, bytes]] = []
+    for number, entry in enumerate(entries, start=_next_number(connection)):
+        documents.append(_document_row(number, entry.document))
+        codes: Sequence[bytes | None] = entry.token_codes or [None] * len(entry.passages)
+        for passage, vector_D, code in zip(entry.passages, entry.vectors_PD, codes, strict=True):
+            row, vector = next(rows), np.ascontiguousarray(vector_D, dtype="<f4").tobytes()
+            passages.append((row, number, passage.start, passage.stop))
+            vectors.append((row, vector, passage_checksum(row, number, passage.start, passage.stop, vector)))
+            words.append((row, " ".join(passage.words)))
+            if code is not None:
+                all_codes.append((row, code))
+    connection.executemany("INSERT INTO documents (number, id, text, metadata, content_hash, checksum) VALUES (?, ?, ?, ?, ?, ?)", documents)
+    connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?)", passages)
+    connection.executemany("INSERT INTO vectors (row, vector, checksum) VALUES (?, ?, ?)", vectors)
+    connection.executemany("INSERT INTO words (rowid, body) VALUES (?, ?)", words)
+    for row, code in all_codes:
+        put_codes(connection, row, code, codebook)
+
+
+def _next_number(connection: sqlite3.Connection) -> int:
+    """Return a number that no document has had."""
+    found = connection.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'documents'").fetchone()
+    return max(int(found[0]), last_number(connection)) + 1
 
 
 def put_metadata(connection: sqlite3.Connection, change: NewMetadata) -> None:
@@ -102,14 +118,10 @@ def _delete(connection: sqlite3.Connection, number: int) -> None:
     connection.execute("DELETE FROM documents WHERE number = ?", (number,))
 
 
-def _insert_document(connection: sqlite3.Connection, document: Document) -> int:
+def _document_row(number: int, document: Document) -> tuple[int, str, str, str, str, int]:
     metadata = metadata_json(document.metadata)
     checksum = document_checksum(document.id, document.text, metadata, document.content_hash)
-    cursor = connection.execute(
-        "INSERT INTO documents (id, text, metadata, content_hash, checksum) VALUES (?, ?, ?, ?, ?)",
-        (document.id, document.text, metadata, document.content_hash, checksum),
-    )
-    return cast("int", cursor.lastrowid)  # an INSERT has a row
+    return number, document.id, document.text, metadata, document.content_hash, checksum
 
 
 MOST_LEVELS, READABLE_LEVELS = 64, 2_000

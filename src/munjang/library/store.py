@@ -24,7 +24,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -171,8 +171,7 @@ class Settings:
     """The weights of searches that `munjang tune` chose, as text; None for the built-in ones."""
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where a row stands: the document's id and the stretch of its text."""
 
     row: int
@@ -190,8 +189,7 @@ class VectorBlock:
     vectors_ND: Vectors
 
 
-@dataclass(frozen=True)
-class Scored:
+class Scored(NamedTuple):
     """A row and how well it answers; more is better."""
 
     row: int

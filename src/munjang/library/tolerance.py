@@ -21,7 +21,7 @@ from typing import Any
 from munjang.library.store import MAX_WORDS, Store
 from munjang.library.words import analyser_of, is_light, list_alternatives, own_words, question_words, read_analysis, restore_spaces
 from munjang.text.hangul import INITIALS, is_syllable, join_syllable, list_slips, split_syllable, take_initials
-from munjang.text.korean import has_hangul, is_content_tag, join_with_kiwi, tag_mistyped_with_kiwi, tag_with_kiwi
+from munjang.text.korean import has_hangul, is_content_tag, join_with_kiwi, prepare_for_question, tag_mistyped_with_kiwi, tag_with_kiwi
 from munjang.text.phrases import FUNCTION_WORDS
 
 MOST_CHARACTERS = 10_000
@@ -59,6 +59,8 @@ def ask_as_meant(text: str, way: str, store: Store) -> AskedQuestion:
     """Return a question with what the library holds in the place of what it does not."""
     if analyser_of(way) != "kiwi" or len(text) > LONGEST or not has_hangul(text):
         return ask_as_typed(text, way)
+    entries = read_analysis(way).dictionary
+    prepare_for_question(entries.spell(text), user_words=entries.user_words)
     own, alternatives = own_words(text, way), list_alternatives(text, way)
     joined = list(_list_joined(text, own))
     held = _find_held([*own, *alternatives, *joined], store)

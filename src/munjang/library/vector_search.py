@@ -103,4 +103,4 @@ class VectorSearch:
 
 
 def _join_scores(scores: Vectors, rows: Ints) -> list[Scored]:
-    return [Scored(int(row), float(score)) for row, score in zip(rows, np.minimum(scores, 1.0), strict=True)]
+    return list(map(Scored, rows.tolist(), np.minimum(scores, 1.0).tolist()))

@@ -9,14 +9,16 @@ spelled as usual, and a question asks for synonyms as well. Hanja in a Korean te
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import tee
 from typing import get_args
 
 from munjang.errors import InputError
 from munjang.text.dictionary import Dictionary, parse_dictionary
 from munjang.text.hanja import find_hanja, read_hanja
-from munjang.text.korean import Analyser, has_hangul, morphemes, space_with_kiwi, tag_morphemes
+from munjang.text.korean import Analyser, has_hangul, morphemes, space_with_kiwi, tag_many_morphemes, tag_morphemes
 from munjang.text.phrases import FUNCTION_WORDS, LIGHT_WORDS, stem
 
 _STEMS, _DICTIONARY = "+stems", "+dictionary\n"
@@ -93,10 +95,18 @@ def passage_words(text: str, way: str) -> list[str]:
     >>> passage_words("It rained in Seoul", "bigrams+stems")
     ['it', 'rain', 'in', 'seoul']
     """
+    return next(iterate_words([text], way))
+
+
+def iterate_words(texts: Iterable[str], way: str) -> Iterator[list[str]]:
+    """Yield the words of each passage; Kiwi reads many at once on all cores."""
     analysis = read_analysis(way)
-    found = _split(text, analysis)
-    readings = _read_hanja(text, analysis) if has_hangul(text) else []
-    return [*([stem(word) for word in found] if analysis.stems else found), *readings]
+    entries = analysis.dictionary
+    spelled, texts = tee(texts)
+    tagged = tag_many_morphemes(map(entries.spell, spelled), analyser=analysis.analyser, user_words=entries.user_words)
+    for text, found in zip(texts, tagged, strict=True):
+        readings = _read_hanja(text, analysis) if has_hangul(text) else []
+        yield [*((stem(word) if analysis.stems else word) for word, _ in found), *readings]
 
 
 def _split(text: str, analysis: WordAnalysis) -> list[str]:

@@ -13,13 +13,14 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from importlib.util import find_spec
-from itertools import islice
+from itertools import compress, islice
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from munjang.errors import MissingExtra, UsageError, quote
 from munjang.limits import usable_cores
 from munjang.text.dictionary import TAGS
 from munjang.text.hangul import FINALS, find_neighbour_keys
+from munjang.text.lean_kiwi import LONGEST, LeanKiwi, load_lean_kiwi
 from munjang.text.unicode import clean
 
 MAX_CHARACTERS = 20_000
@@ -37,7 +38,13 @@ _lock = threading.Lock()
 
 def kiwi_is_installed() -> bool:
     """Return whether the extra `korean` is there."""
-    return find_spec("kiwipiepy") is not None
+    return _look_for_kiwi(find_spec)
+
+
+@lru_cache(maxsize=1)
+def _look_for_kiwi(find: Callable[[str], object]) -> bool:
+    """Look once: this is asked for every text, and every look goes through all folders of packages."""
+    return find("kiwipiepy") is not None
 
 
 def tag_with_kiwi(text: str, *, user_words: tuple[str, ...] = ()) -> list[tuple[int, Any]]:
@@ -45,7 +52,7 @@ def tag_with_kiwi(text: str, *, user_words: tuple[str, ...] = ()) -> list[tuple[
     found: list[tuple[int, Any]] = []
     for offset, piece in pieces(text):
         with _lock:  # one analysis at a time; Kiwi's own threads are for lists of texts
-            tokens = _load_kiwi(user_words).tokenize(piece)
+            tokens = _choose_kiwi(piece, user_words).tokenize(piece)
         found += [(offset, token) for token in tokens]
     return found
 
@@ -121,16 +128,39 @@ def check_user_words(words: Iterable[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=MAX_INSTANCES)
 def _load_kiwi(user_words: tuple[str, ...], keep_names: bool = False) -> Any:
+    global _lean
     if not kiwi_is_installed():
         raise MissingExtra("splitting Korean into morphemes", "korean")
     from kiwipiepy import Kiwi
 
+    _lean = None
     # Without its list of names of several words: 200 MB less, twice as fast to load, and a search for one word of a name finds it.
     kiwi = Kiwi(num_workers=usable_cores(), load_multi_dict=keep_names)
     for word in user_words:
         form, _, tag = word.partition("\t")  # a dictionary's words name their part of speech
         kiwi.add_user_word(form, tag or "NNP", 10.0)
     return kiwi
+
+
+_lean: LeanKiwi | None = None
+"""What reads the first question, until a text comes that needs all names."""
+
+
+def prepare_for_question(text: str, *, user_words: tuple[str, ...] = ()) -> None:
+    """Load what is needed to read this question, unless Kiwi is loaded already; a process that asks once need not load all of it."""
+    global _lean
+    if user_words or len(text) > LONGEST or not kiwi_is_installed():
+        return
+    with _lock:
+        if _lean is None and not _load_kiwi.cache_info().currsize:
+            _lean = load_lean_kiwi(clean(text), workers=usable_cores())
+
+
+def _choose_kiwi(text: str, user_words: tuple[str, ...], *, mistyped: bool = False) -> Any:
+    """Return the Kiwi that reads this text."""
+    if _lean is not None and not user_words and _lean.can_read(text, mistyped=mistyped):
+        return _lean.kiwi
+    return _load_kiwi(user_words)
 
 
 Analyser: TypeAlias = Literal["kiwi", "bigrams"]
@@ -171,6 +201,23 @@ def tag_morphemes(text: str, *, analyser: Analyser | None = None, user_words: tu
     return [word for start in range(0, len(text), MAX_CHARACTERS) for word in split(text[start : start + MAX_CHARACTERS])]
 
 
+def tag_many_morphemes(
+    texts: Iterable[str], *, analyser: Analyser, user_words: tuple[str, ...] = ()
+) -> Iterator[list[tuple[str, str]]]:
+    """Yield the words of each text with their tags, as `tag_morphemes` does; Kiwi reads on all cores."""
+    if analyser != "kiwi":
+        yield from (tag_morphemes(text, analyser=analyser) for text in texts)
+        return
+    split_by(analyser)  # refuses what is not installed
+    waiting = map(clean, texts)
+    while block := list(islice(waiting, _BLOCK)):
+        is_korean = [has_hangul(text) and len(text) <= MAX_CHARACTERS for text in block]  # longer ones are cut, by tag_morphemes
+        together = tag_each_with_kiwi(compress(block, is_korean), user_words=user_words)
+        for text, korean in zip(block, is_korean, strict=True):
+            alone = partial(tag_morphemes, text, analyser=analyser, user_words=user_words)
+            yield _keep_words(token for _, token in next(together)) if korean else alone()
+
+
 def has_hangul(text: str) -> bool:
     """Return whether a text holds any Hangul."""
     return _KOREAN.search(text) is not None
@@ -183,7 +230,7 @@ def note_missing_kiwi() -> None:
 
 def choose_analyser(*, noted: bool = False) -> Analyser:
     """Return "kiwi" if it is installed, otherwise "bigrams", with a note if wanted."""
-    if find_spec("kiwipiepy") is not None:
+    if kiwi_is_installed():
         return "kiwi"
     if noted:
         _warn_once()
@@ -196,7 +243,7 @@ def split_by(analyser: str, *, user_words: tuple[str, ...] = ()) -> Callable[[st
         raise UsageError(f"the analyser {quote(analyser)} is unknown, expected one of {', '.join(get_args(Analyser))}")
     if analyser == "bigrams":
         return _split_plainly
-    if find_spec("kiwipiepy") is None:
+    if not kiwi_is_installed():
         raise MissingExtra("splitting Korean into morphemes", "korean")
     return partial(_split_by_kiwi, user_words=user_words)
 
@@ -213,8 +260,11 @@ def _make_bigrams(run: str) -> list[str]:
 def _split_by_kiwi(text: str, user_words: tuple[str, ...] = ()) -> list[tuple[str, str]]:
     if not has_hangul(text):
         return _split_plainly(text)
-    tokens = tag_with_kiwi(text, user_words=user_words)
-    kept = [(cast("str", token.form), cast("str", token.tag)) for _, token in tokens if is_content_tag(token.tag)]
+    return _keep_words(token for _, token in tag_with_kiwi(text, user_words=user_words))
+
+
+def _keep_words(tokens: Iterable[Any]) -> list[tuple[str, str]]:
+    kept = [(cast("str", token.form), cast("str", token.tag)) for token in tokens if is_content_tag(token.tag)]
     return [word for form, tag in kept for word in ([(form, tag)] if _KOREAN.match(form) else _split_plainly(form))]
 
 
@@ -227,13 +277,13 @@ def space_with_kiwi(text: str) -> str:
 def tag_mistyped_with_kiwi(text: str, *, user_words: tuple[str, ...] = ()) -> list[Any]:
     """Return the tokens of a short text as it was meant: Kiwi may take one letter in a word for that of a neighbouring key."""
     with _lock:
-        return list(_load_kiwi(user_words).tokenize(text, typos=_load_slips(), typo_cost_threshold=SLIP_COST))
+        return list(_choose_kiwi(text, user_words, mistyped=True).tokenize(text, typos=_load_slips(), typo_cost_threshold=SLIP_COST))
 
 
 def join_with_kiwi(tokens: Sequence[Any]) -> str:
     """Return the text of tokens."""
     with _lock:
-        return cast("str", _load_kiwi(()).join(tokens))
+        return cast("str", (_load_kiwi(()) if _lean is None else _lean.kiwi).join(tokens))
 
 
 @lru_cache(maxsize=1)
