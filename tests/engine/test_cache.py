@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from munjang.engine import transformer
+from munjang.engine.folder import read_folder
 from munjang.engine.graph_cache import SUFFIX, load_graph, make_cache_key, store_graph
 from munjang.engine.session import CachedGraph
 
@@ -60,3 +62,17 @@ def test_a_place_that_cannot_be_written_to_is_no_error(tmp_path: Path) -> None:
 def test_nothing_temporary_is_left(tmp_path: Path) -> None:
     store_graph(KEY, GRAPH, home=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [KEY + SUFFIX]
+
+
+def test_a_usual_model_in_float32_starts_from_its_cache_with_the_same_vectors(
+    tiny_bert_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MUNJANG_HOME", str(tmp_path))
+    monkeypatch.setattr(transformer, "KEPT_BYTES", (0, 2**20))
+    folder, ids = read_folder(tiny_bert_folder), [[2, 7, 9, 3], [2, 3]]
+    written = transformer.TransformerEngine(folder).vectors(ids)
+    monkeypatch.setattr(transformer, "_write_graph", None)
+    assert transformer.TransformerEngine(folder).vectors(ids).tobytes() == written.tobytes()
+    monkeypatch.setattr(transformer, "KEPT_BYTES", (2**24, 2**29))
+    with pytest.raises(TypeError):  # a small one is written each time
+        transformer.TransformerEngine(folder)

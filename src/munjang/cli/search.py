@@ -80,7 +80,8 @@ def search(
         raise UsageError("--rerank-share is the re-ranker's weight, but nothing is re-ranked\n  leave --no-rerank or --rerank-share out")
     if rerank is False and reranker:
         raise UsageError("--no-rerank and --reranker contradict each other\n  leave one of them out")
-    with open_with_model(library, chosen_model.model, compute=chosen_model.compute) as opened:
+    needs_no_model = options["by"] == "words" and not (rerank or chosen_model.model or chosen_model.compute)
+    with Library.open(library, create=False) if needs_no_model else _open_with(library, chosen_model) as opened:
         has_tokens = opened.info().token_vectors is not None
         if options["rerank_share"] is not None and not (rerank or reranker or has_tokens):
             raise UsageError(
@@ -106,6 +107,10 @@ def search(
         return
     for query, hits, each in zip(asked, answers, rows, strict=True):
         _show(query if len(asked) > 1 else None, hits, each)
+
+
+def _open_with(library: str, chosen: ModelChoice) -> Library:
+    return open_with_model(library, chosen.model, compute=chosen.compute)
 
 
 def _read_queries(queries: Sequence[str]) -> list[str]:

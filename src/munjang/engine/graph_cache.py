@@ -1,4 +1,4 @@
-"""Finished int8 graphs with their weights, kept in files: never required, never trusted when damaged, never half written.
+"""Finished graphs with their weights, kept in files: never required, never trusted when damaged, never half written.
 
 A file is a safetensors file with its SHA-256 behind it. Its weights are mapped and not read, so that a session takes them from the disk's
 cache, and a large model does not stand in memory twice.

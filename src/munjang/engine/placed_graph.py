@@ -15,7 +15,7 @@ from munjang.engine.devices import Placement
 from munjang.engine.layout import PACKED_INPUTS, PADDED_INPUTS, Feed, PackedLayout, PaddedLayout, TokenLayout, pack
 from munjang.engine.linear import FloatWriter, Int8Writer, LinearWriter, PreparedLinear
 from munjang.engine.modules import Activation
-from munjang.engine.onnxgraph import FLOAT, INT64, GraphBuilder, Input
+from munjang.engine.onnxgraph import FLOAT, FLOAT16, INT64, GraphBuilder, Input
 from munjang.types import Compute, Floats
 
 POOL_MASK: Input = ("pool_mask", FLOAT, ["batch", "tokens"])

@@ -34,7 +34,7 @@ class TransformerEngine:
     """Turns token ids into vectors; safe from many threads."""
 
     def __init__(self, folder: ModelFolder, *, placement: Placement = CPU, threads: int | None = None) -> None:
-        graph = _load_graph(folder, placement) if placement.compute == "int8" else _write_graph(folder, placement)
+        graph = _load_graph(folder, placement) if _is_kept(folder, placement) else _write_graph(folder, placement)
         facts = graph.facts
         self.first_position = facts["first_position"]
         self.max_tokens: int | None = facts["max_tokens"]
@@ -106,11 +106,23 @@ class TransformerEngine:
         return {**feed, ADAPTER[0]: np.array(self._adapter)} if self._has_adapters else feed
 
 
+KEPT_BYTES = (2**24, 2**29)
+"""Weights in float32 are kept with their graph from the first of these sizes, where starting gets sooner, up to the second."""
+
+
+def _is_kept(folder: ModelFolder, placement: Placement) -> bool:
+    """Say whether the graph is worth a place in the cache: quantised ones are, and on the CPU those of usual models."""
+    if placement.compute == "int8":
+        return True
+    smallest, largest = KEPT_BYTES
+    return placement == CPU and smallest <= _find_weights(folder).bytes() <= largest
+
+
 def _load_graph(folder: ModelFolder, placement: Placement) -> CachedGraph:
-    """Take the quantised graph from the cache, or write it and keep it."""
+    """Take the graph from the cache, or write it and keep it."""
     base = folder.base
     assert isinstance(base, TransformerModule)  # what TransformerEngine runs
-    key = make_cache_key(fingerprint(folder), "int8, tokens", str(base.folder.relative_to(folder.path)), *map(str, folder.modules[1:]))
+    key = make_cache_key(fingerprint(folder), f"{placement.compute}, tokens", str(base.folder.relative_to(folder.path)), *map(str, folder.modules[1:]))
     return keep_graph(key, lambda: _write_graph(folder, placement))
 
 

@@ -21,7 +21,19 @@ from munjang.library.sqlite_files import BUSY_SECONDS, SqliteConnections, open_c
 from munjang.library.sqlite_schema import check_is_library, create, read_settings, write_settings, write_weights
 from munjang.library.sqlite_verify import Verifier
 from munjang.library.sqlite_write import remove_unused, tidy_words
-from munjang.library.store import ADVICE, BLOCK, Change, Entry, NewMetadata, NewTokenCodes, NewWeights, Scored, Settings, StoredCodebook, StoreNode
+from munjang.library.store import (
+    ADVICE,
+    BLOCK,
+    Change,
+    Entry,
+    NewMetadata,
+    NewTokenCodes,
+    NewWeights,
+    Scored,
+    Settings,
+    StoredCodebook,
+    StoreNode,
+)
 from munjang.library.where import Condition
 from munjang.types import Ints
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import count
 from pathlib import Path
+
 import numpy as np
 
 from munjang.atomic import sync
@@ -26,7 +27,6 @@ from munjang.library.sqlite_pages import discard_sums
 from munjang.library.sqlite_schema import name_of
 from munjang.library.sqlite_tokens import put_codes
 from munjang.library.store import Document, Entry, NewMetadata, StoredCodebook, document_checksum, metadata_json, passage_checksum
-
 
 ENTRIES_AT_ONCE = 500
 """Entries whose rows are written by one statement for each table."""
@@ -51,7 +51,9 @@ def put_entries(
             words.append((row, " ".join(passage.words)))
             if code is not None:
                 all_codes.append((row, code))
-    connection.executemany("INSERT INTO documents (number, id, text, metadata, content_hash, checksum) VALUES (?, ?, ?, ?, ?, ?)", documents)
+    connection.executemany(
+        "INSERT INTO documents (number, id, text, metadata, content_hash, checksum) VALUES (?, ?, ?, ?, ?, ?)", documents
+    )
     connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?)", passages)
     connection.executemany("INSERT INTO vectors (row, vector, checksum) VALUES (?, ?, ?)", vectors)
     connection.executemany("INSERT INTO words (rowid, body) VALUES (?, ?)", words)

@@ -201,9 +201,7 @@ def tag_morphemes(text: str, *, analyser: Analyser | None = None, user_words: tu
     return [word for start in range(0, len(text), MAX_CHARACTERS) for word in split(text[start : start + MAX_CHARACTERS])]
 
 
-def tag_many_morphemes(
-    texts: Iterable[str], *, analyser: Analyser, user_words: tuple[str, ...] = ()
-) -> Iterator[list[tuple[str, str]]]:
+def tag_many_morphemes(texts: Iterable[str], *, analyser: Analyser, user_words: tuple[str, ...] = ()) -> Iterator[list[tuple[str, str]]]:
     """Yield the words of each text with their tags, as `tag_morphemes` does; Kiwi reads on all cores."""
     if analyser != "kiwi":
         yield from (tag_morphemes(text, analyser=analyser) for text in texts)

@@ -104,11 +104,12 @@ def escape_special_tokens(files: TokenizerFiles, special: dict[str, int]) -> tok
 
 def unescape_special_tokens(data: dict[str, Any]) -> dict[str, Any]:
     """Take every shield off the names in a tokenizer.json."""
-    return _rename(data, lambda token: token.removeprefix(SHIELD))
+    return _rename(data, lambda token: token.startswith(SHIELD), lambda token: token.removeprefix(SHIELD))
 
 
 def _escape_special(data: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
-    return _rename(data, lambda token: SHIELD + token if token in names else token)
+    names = frozenset(names)
+    return _rename(data, names.__contains__, SHIELD.__add__)
 
 
 def _leaks(tokenizer: tokenizers.Tokenizer, name: str, number: int) -> bool:
@@ -128,16 +129,16 @@ def _build(data: dict[str, Any], where: str) -> tokenizers.Tokenizer:
     return tokenizer
 
 
-def _rename(data: dict[str, Any], new: Callable[[str], str]) -> dict[str, Any]:
-    """Rename the tokens of a tokenizer.json, in its vocabulary and among its added tokens."""
+def _rename(data: dict[str, Any], chosen: Callable[[str], bool], new: Callable[[str], str]) -> dict[str, Any]:
+    """Rename the chosen tokens of a tokenizer.json, in its vocabulary and among its added tokens."""
     model = data["model"]
     vocabulary = model["vocab"]
     renamed: Collection[Any]
     if isinstance(vocabulary, list):
-        renamed = [[new(token), score] for token, score in vocabulary]
+        renamed = [[new(entry[0]), *entry[1:]] if chosen(entry[0]) else entry for entry in vocabulary]
     else:
-        renamed = {new(token): number for token, number in vocabulary.items()}
-    added = [{**token, "content": new(token["content"])} for token in data.get("added_tokens") or []]
+        renamed = {new(token) if chosen(token) else token: number for token, number in vocabulary.items()}
+    added = [{**token, "content": new(token["content"])} if chosen(token["content"]) else token for token in data.get("added_tokens") or []]
     return {**data, "model": {**model, "vocab": renamed}, "added_tokens": added}
 
 
