@@ -122,7 +122,9 @@ def _load_graph(folder: ModelFolder, placement: Placement) -> CachedGraph:
     """Take the graph from the cache, or write it and keep it."""
     base = folder.base
     assert isinstance(base, TransformerModule)  # what TransformerEngine runs
-    key = make_cache_key(fingerprint(folder), f"{placement.compute}, tokens", str(base.folder.relative_to(folder.path)), *map(str, folder.modules[1:]))
+    key = make_cache_key(
+        fingerprint(folder), f"{placement.compute}, tokens", str(base.folder.relative_to(folder.path)), *map(str, folder.modules[1:])
+    )
     return keep_graph(key, lambda: _write_graph(folder, placement))
 
 
