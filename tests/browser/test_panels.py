@@ -160,12 +160,20 @@ def test_texts_are_labelled_by_names_and_by_examples_and_downloaded(
         page.fill("#labels-names", "rain, <b>winter</b>")
         assert sorted(shown.submit("labels", ".bars .name").all_inner_texts()) == ["<b>winter</b>", "rain"]
         panel.locator("[value=own]").check()
-        page.fill("#labels-form textarea", "the cat\n=SUM(1)\nthe book")
+        page.fill("#labels-form textarea", "the cat\n=SUM(1)\nthe book " + "and the river " * 30)
         page.locator("#labels-file").set_input_files(examples)
         shown.shown("#labels-examples p")
         page.click("#labels-form button.main")
         shown.until("document.querySelectorAll('#labels-out tbody tr').length === 3")
         assert sorted(page.locator("#labels-out .bars .name").all_inner_texts()) == ["animal", "thing"]
+        assert shown.words("labels.summary.names") not in page.locator("#labels-out [role=status]").inner_text()
+        widths = page.locator("#labels-out .bars .gauge").evaluate_all("all => all.map(each => each.getBoundingClientRect().width)")
+        assert max(widths) - min(widths) < 1  # bars are compared by their length
+        page.set_viewport_size({"width": 1280, "height": 900})
+        ends = "row => [...row.cells].map(each => each.getBoundingClientRect().bottom)"
+        bottoms = page.locator("#labels-out tbody tr").nth(2).evaluate(ends)
+        assert max(bottoms) - min(bottoms) < 1  # the line under a row is one
+        page.set_viewport_size({"width": 390, "height": 900})
         with page.expect_download() as started:
             page.click("#labels-download")
         lines = Path(started.value.path()).read_text(encoding="utf-8-sig").splitlines()

@@ -62,7 +62,7 @@ async function label() {
   await working(form, out, async signal => {
     const body = asked(), source = read(1);
     const found = await ask("/api/classify", { ...source, ...body }, { signal });
-    answer = { ...found, whole: source.texts };
+    answer = { ...found, whole: source.texts, learnt: !body.labels };
     show();
   });
 }
@@ -79,7 +79,7 @@ function show() {
 }
 
 function summary(total) {
-  const known = answer.accuracy !== null ? "examples" : answer.macro_f1 !== null ? "several" : "names";
+  const known = answer.accuracy !== null ? "examples" : answer.macro_f1 !== null ? "several" : answer.learnt ? "untested" : "names";
   const words = [t("labels.summary", { count: whole(total), labels: whole(answer.names.length) }),
     t(`labels.summary.${known}`, { accuracy: percent(answer.accuracy), f1: decimal(answer.macro_f1 ?? 0, 2) })];
   if (answer.abstention) words.push(t("labels.summary.sure", { precision: percent(answer.abstention.held_out_precision), share: percent(answer.abstention.held_out_share) }));

@@ -129,6 +129,7 @@ export default {
   "labels.unsure": "({guess}?)",
   "labels.summary": "{count|text|texts}, {labels|label|labels}.",
   "labels.summary.names": "Nothing was learnt from examples, so the probabilities are rough.",
+  "labels.summary.untested": "No example could be held out to test with, so the probabilities are rough.",
   "labels.summary.examples": "Of the examples that were held out, {accuracy} were labelled right.",
   "labels.summary.several": "Macro-F1 on examples that were held out: {f1}.",
   "labels.summary.sure": "At this threshold {precision} of held-out answers were right, and {share} of the examples got one.",

@@ -129,6 +129,7 @@ export default {
   "labels.unsure": "({guess}?)",
   "labels.summary": "글 {count}개, 라벨 {labels}개.",
   "labels.summary.names": "예로 배우지 않았으므로 확률은 어림값입니다.",
+  "labels.summary.untested": "떼어 두고 시험할 예가 없었으므로 확률은 어림값입니다.",
   "labels.summary.examples": "떼어 둔 예의 {accuracy}를 맞혔습니다.",
   "labels.summary.several": "떼어 둔 예에서 매크로 F1은 {f1}입니다.",
   "labels.summary.sure": "이 기준에서 떼어 둔 예의 {share}에 답했고 그 가운데 {precision}가 맞았습니다.",
