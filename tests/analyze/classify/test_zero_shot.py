@@ -13,6 +13,7 @@ from munjang.analyze.classify.labels import Label
 from munjang.analyze.classify.saving import load_classifier, save_classifier
 from munjang.analyze.classify.zero_shot import classify_by_entailment, classify_texts, make_classifier, write_hypothesis
 from munjang.errors import UsageError
+from munjang.vectors.similarity import normalize
 
 ENCODER = WordEncoder()
 LABELS = [Label(name, words=tuple(words[:3])) for name, words in SUBJECTS.items()]
@@ -38,6 +39,17 @@ def test_a_label_that_is_close_to_everything_does_not_win_everywhere() -> None:
     found = classify_texts(texts, generic, ENCODER)
     assert np.mean([each.label == "전체" for each in found]) < 0.4
     assert accuracy(found, labels) > 0.6
+
+
+def test_many_texts_teach_a_head_of_their_own_that_is_as_sure_as_the_labels_were() -> None:
+    texts, labels = write_texts(200)
+    vectors = normalize(ENCODER.encode(texts))
+    moved = make_classifier(LABELS, ENCODER, vectors=vectors, multi=True)  # several labels: by the moved labels alone
+    learnt = make_classifier(LABELS, ENCODER, vectors=vectors)
+    right = [np.mean(np.array(made.labels)[made.head.scores(vectors).argmax(axis=1)] == np.array(labels)) for made in (moved, learnt)]
+    assert right[1] > right[0]
+    margins = [np.sort(made.head.scores(vectors), axis=1) @ [*[0] * (len(LABELS) - 2), -1, 1] for made in (moved, learnt)]
+    assert margins[1].mean() == pytest.approx(margins[0].mean(), rel=1e-3)
 
 
 def test_one_text_alone_and_no_text_at_all_are_answered() -> None:

@@ -3,8 +3,10 @@
 A label's vector is the mean of the vectors of its name, its description and its words. Some labels are close to every text ("society"), so
 a plain cosine would give them too much; every label's cosines are therefore centred and scaled over the collection. For a small
 collection, what the labels say of each other stands in for the texts that are missing. Then the labels move towards the texts that they
-fit, a few times (`rounds`), as in k-means with named centres. Rounds and weights were chosen on paraKQC and StyleKQC. The result is a
-linear function, as a trained one is.
+fit, a few times (`rounds`), as in k-means with named centres. Rounds and weights were chosen on paraKQC and StyleKQC. At last, where there
+are enough texts, a logistic regression learns from the labels of those that are surest of theirs, and from its own in turn (self-training;
+chosen on these two, questions of a chat bot, and headings and paragraphs of documentation). The result is a linear function, as a trained
+one is.
 
 A cross-encoder for natural-language inference judges whether a text entails "This text is about …" (`classify_by_entailment`). It reads
 every text with every label, which is slow, and the bundled re-ranker was not trained for it. Scores are centred for each label too.
@@ -24,12 +26,12 @@ from munjang.analyze.classify.apply import TextLabels, score_rows
 from munjang.analyze.classify.classifier import HeldOut, TextClassifier
 from munjang.analyze.classify.fitting import HALF, find_vectors
 from munjang.analyze.classify.labels import Label, Multi, make_labels
-from munjang.analyze.classify.logistic import LinearHead
+from munjang.analyze.classify.logistic import LinearHead, LogisticProblem, Matrix, fit_logistic
 from munjang.analyze.classify.probability import to_probabilities
 from munjang.errors import UsageError, quote
 from munjang.options import Option, check_options
 from munjang.text.validate_texts import validate_texts
-from munjang.types import Encoder, Scorer, Vectors, check_encoder, check_scorer
+from munjang.types import Encoder, Ints, Scorer, Vectors, check_encoder, check_scorer
 from munjang.vectors.similarity import normalize
 
 ROUNDS = 5
@@ -46,6 +48,10 @@ SETTLED_TEXTS = 100
 """With how many texts the temperature is half way."""
 SAMPLE = 20_000
 """Texts of a collection that are looked at."""
+LEARNT_TEXTS, LEARNT_SAMPLE = 100, 5_000
+"""For each label, so many texts must be there for self-training; it looks at so many in all."""
+SURE_SHARE, OWN_ROUNDS, OWN_STRENGTH = 0.7, 2, 3.0
+"""Which share of the texts of each label it learns from, how often, and how strongly."""
 
 
 def classify_texts(
@@ -86,6 +92,8 @@ def make_classifier(
     head = calibrate_labels(label_CD, label_CD, rows_ND)
     for _ in range(rounds if len(rows_ND) > len(named) else 0):
         head = calibrate_labels(_move_labels(label_CD, head, rows_ND), label_CD, rows_ND)
+    if rounds and not multi and len(rows_ND) >= LEARNT_TEXTS * len(named) > LEARNT_TEXTS:
+        head = learn_own_labels(head, rows_ND[:: max(1, len(rows_ND) // LEARNT_SAMPLE)])
     none, empty = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32)
     return TextClassifier(
         tuple(label.name for label in named),
@@ -141,6 +149,36 @@ def _move_labels(label_CD: Vectors, head: LinearHead, rows_ND: Vectors) -> Vecto
     moved_CD = label_CD.astype(np.float64) * NAME_TEXTS
     np.add.at(moved_CD, best_N, rows_ND)
     return normalize(moved_CD)
+
+
+def learn_own_labels(head: LinearHead, rows_ND: Vectors) -> LinearHead:
+    """Return a head that has learnt from the surest labels of another, and of its own, and is as sure as that one on the whole."""
+    margin_N = wanted_N = _measure_margins(head.scores(rows_ND))
+    for _ in range(OWN_ROUNDS):
+        best_N = head.scores(rows_ND).argmax(axis=1)
+        rows = np.concatenate([_find_surest(np.flatnonzero(best_N == label), margin_N) for label in range(len(head.bias_C))])
+        target_NC = best_N[rows, None] == np.arange(len(head.bias_C))
+        if not target_NC.any(axis=0).all():
+            return head
+        mean_D = rows_ND[rows].mean(axis=0)
+        problem = LogisticProblem(rows_ND[rows] - mean_D, target_NC, np.ones(len(rows)), False)
+        learnt = fit_logistic(problem, strength=OWN_STRENGTH)
+        margin_N = _measure_margins(learnt.scores(rows_ND - mean_D))
+        scale = float(wanted_N.mean()) / max(float(margin_N.mean()), 1e-6)
+        weights_CD = (learnt.weights_CD * scale).astype(np.float32)
+        head = LinearHead(weights_CD, (learnt.bias_C * scale - weights_CD @ mean_D).astype(np.float32))
+    return head
+
+
+def _measure_margins(scores_NC: Matrix) -> Matrix:
+    """Return how far each row's best label is ahead of the next one."""
+    ordered_NC = np.sort(scores_NC, axis=1)
+    return np.asarray(ordered_NC[:, -1] - ordered_NC[:, -2])
+
+
+def _find_surest(rows: Ints, margin_N: Matrix) -> Ints:
+    """Return the share of a label's rows whose label is farthest ahead of the next one, one at least."""
+    return rows[np.argsort(-margin_N[rows], kind="stable")[: max(1, int(SURE_SHARE * len(rows)))]]
 
 
 KOREAN, ENGLISH = "이 글은 {}에 관한 글이다.", "This text is about {}."
