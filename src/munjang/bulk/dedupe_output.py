@@ -169,8 +169,8 @@ class _Deduping:
             if runs is None:
                 runs = ListRuns(self.folder, raw_ND.dtype, raw_ND.shape[1], len(lists.centre_LD))
             if not runs.has(run):
-                row_N = start + np.flatnonzero(first_N[start : start + len(raw_ND)] == np.arange(start, start + len(raw_ND)))
-                runs.write(run, row_N, raw_ND[row_N - start], lists.place(prepare_rows(to_floats(raw_ND[row_N - start]), "cosine")))
+                row_N = np.arange(start, start + len(raw_ND))
+                _write_run(runs, run, lists, row_N, raw_ND, first_N[start : start + len(raw_ND)] == row_N)
             self.progress(len(raw_ND))
         assert runs is not None
         return runs
@@ -237,6 +237,12 @@ class _Deduping:
         pairs = np.concatenate([pairs for pairs, _ in results]) if results else np.empty(0, dtype=PAIR)
         pairs = pairs[np.lexsort((pairs["earlier"], pairs["later"]))]
         return pairs, np.concatenate([cut for _, cut in results])
+
+
+def _write_run(runs: ListRuns, run: int, lists: InvertedLists, row_N: Ints, raw_ND: NDArray[Any], wanted_N: NDArray[np.bool_]) -> None:
+    """Write the wanted ones of some rows."""
+    row_M, raw_MD = row_N[wanted_N], raw_ND[wanted_N]
+    runs.write(run, row_M, raw_MD, lists.place(len(row_M), lambda rows: prepare_rows(to_floats(raw_MD[rows]), "cosine")))
 
 
 def _decide(pairs_P: NDArray[Any], has_more_N: NDArray[np.bool_], state_N: NDArray[np.uint8], instead_N: Ints, score_N: Vectors) -> None:

@@ -12,6 +12,7 @@ Shapes: N rows, D dimensions, L lists, V visits.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -66,9 +67,12 @@ class InvertedLists:
     def _furthest_L(self) -> Vectors:
         return np.asarray(self._apart_LL.max(axis=1))
 
-    def place(self, unit_ND: Vectors) -> Placed:
-        """Return where rows belong and what they visit; a row of zeros visits nothing, since it is near to nothing."""
-        parts = [self._place_block(unit_ND[start : start + _ROWS], start) for start in range(0, len(unit_ND), _ROWS)]
+    def place(self, rows: int, unit: Callable[[slice], Vectors]) -> Placed:
+        """Return where so many rows belong and what they visit; `unit` gives some of them as unit vectors.
+
+        A row of zeros visits nothing, since it is near to nothing.
+        """
+        parts = [self._place_block(unit(slice(start, start + _ROWS)), start) for start in range(0, rows, _ROWS)]
         if not parts:
             return Placed(*(np.empty(0, dtype=np.int64) for _ in range(3)))
         return Placed(*(np.concatenate(each) for each in zip(*parts, strict=True)))
