@@ -50,16 +50,27 @@ class PdfLine:
 
 def parse_pdf(raw: bytes) -> ParsedFile:
     """Return the blocks of a file."""
+    pages: list[list[PdfLine | PdfTable]] = []
+    while more := _read_pages(raw, len(pages)):
+        pages += more
+    levels = _find_levels([part for page in pages for part in page if isinstance(part, PdfLine)])
+    blocks = [block for number, page in enumerate(pages, start=1) for block in _page_blocks(page, number, levels)]
+    return ParsedFile(tuple(blocks), pages=len(pages), empty_pages=sum(not page for page in pages))
+
+
+PAGES_AT_ONCE = 500
+"""Pages after which a file is opened anew: PDFium keeps the fonts of all pages that it has read."""
+
+
+def _read_pages(raw: bytes, first: int) -> list[list[PdfLine | PdfTable]]:
+    """Return the next pages from this one on; none behind the last."""
     import pypdfium2
 
     document = pypdfium2.PdfDocument(raw)
     try:
-        pages = [_read_page(document, number) for number in range(len(document))]
+        return [_read_page(document, number) for number in range(first, min(len(document), first + PAGES_AT_ONCE))]
     finally:
         document.close()
-    levels = _find_levels([part for page in pages for part in page if isinstance(part, PdfLine)])
-    blocks = [block for number, page in enumerate(pages, start=1) for block in _page_blocks(page, number, levels)]
-    return ParsedFile(tuple(blocks), pages=len(pages), empty_pages=sum(not page for page in pages))
 
 
 def _read_page(document: Any, number: int) -> list[PdfLine | PdfTable]:
