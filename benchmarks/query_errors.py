@@ -34,7 +34,7 @@ from munjang.data.retrieval import read_retrieval
 from munjang.evaluate.bootstrap import paired_bootstrap, resample_mean
 from munjang.library.library import Library
 from munjang.text.hangul import FINALS, INITIALS, VOWELS, is_syllable, join_syllable, list_slips, split_syllable, take_initials
-from munjang.text.korean import tagged_morphemes
+from munjang.text.korean import tag_morphemes
 
 WRITTEN_BOTH = re.compile(r"([가-힣]{2,6})\(([\u4e00-\u9fff]{2,6})[),;]")
 SHARE = 0.1
@@ -61,7 +61,7 @@ def write_hanja(questions: dict[str, str], corpus: dict[str, str], limit: int) -
     pairs = {hangul: hanja for text in corpus.values() for hangul, hanja in WRITTEN_BOTH.findall(text) if len(hangul) == len(hanja)}
     found = {}
     for name, text in questions.items():
-        word = next((word for word, tag in tagged_morphemes(text) if tag in ("NNG", "NNP") and word in pairs), None)
+        word = next((word for word, tag in tag_morphemes(text) if tag in ("NNG", "NNP") and word in pairs), None)
         if word is not None and len(found) < limit:
             found[name] = text.replace(word, pairs[word])
     return found
@@ -72,7 +72,7 @@ def write_initials(questions: dict[str, str], corpus: dict[str, str], limit: int
     held = Counter(word for text in corpus.values() for word in set(re.findall("[가-힣]{3,8}", text)))
     found = {}
     for name, text in questions.items():
-        word = next((word for word, tag in tagged_morphemes(text) if tag == "NNP" and len(word) >= 3 and 1 <= held[word] <= 3), None)
+        word = next((word for word, tag in tag_morphemes(text) if tag == "NNP" and len(word) >= 3 and 1 <= held[word] <= 3), None)
         if word is not None and len(found) < limit:
             found[name] = take_initials(word)
     return found

@@ -184,8 +184,26 @@ def test_bars_are_shares_of_the_largest_and_what_is_no_number_has_none() -> None
     assert "nan" in html
 
 
+def test_a_notebook_leaves_out_columns_without_values_and_whole_texts() -> None:
+    html = Hits([Hit(id="a", score=0.5, text="before it rains", metadata={"year": None}, start=7, stop=9)])._repr_html_()
+    assert [html.count(f">{name}<") for name in ("id", "score", "passage", "citation", "text", "year", "before it rains")] == [
+        1,
+        1,
+        1,
+        0,
+        0,
+        0,
+        0,
+    ]
+
+
 def test_rows_beyond_the_first_are_counted() -> None:
     assert "… 3 more rows" in write_html([{"n": at} for at in range(SHOWN_ROWS + 3)])
+
+
+def test_a_group_that_is_missing_is_none() -> None:
+    drawn = munjang.draw_map(np.eye(4)[:, :2], list("abcd"), groups=[None, float("nan"), -1, 0], names=["w", "x", "y", "z"])
+    assert [row["group"] for row in drawn.to_rows()] == [None, None, None, "0"]
 
 
 def test_a_map_of_many_texts_says_how_many_it_draws(tmp_path: Path) -> None:

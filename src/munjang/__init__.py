@@ -37,6 +37,9 @@ _NAMES = {
     "munjang.vectors.similarity": ("similarity", "similarity_pairwise"),
     "munjang.vectors.topk": ("top_k",),
     "munjang.vectors.quantize": ("quantize",),
+    "munjang.text.dictionary": ("Dictionary", "parse_dictionary", "read_dictionary"),
+    "munjang.text.pos_analysers": ("use_analyser",),
+    "munjang.text.tagging": ("choose_tagger",),
     "munjang.text.morphology": ("Morph", "Morphology", "Sentence", "analyse"),
     "munjang.analyze.keywords": ("Keyword", "Keywords", "extract_keywords", "find_cluster_phrases"),
     "munjang.analyze.clusters": ("Clustering", "cluster"),
@@ -222,11 +225,16 @@ if TYPE_CHECKING:
     from munjang.report.text_map import TextMap as TextMap
     from munjang.report.text_map import draw_map as draw_map
     from munjang.tables import Table as Table
+    from munjang.text.dictionary import Dictionary as Dictionary
+    from munjang.text.dictionary import parse_dictionary as parse_dictionary
+    from munjang.text.dictionary import read_dictionary as read_dictionary
     from munjang.text.morphology import Morph as Morph
     from munjang.text.morphology import Morphology as Morphology
     from munjang.text.morphology import Sentence as Sentence
     from munjang.text.morphology import analyse as analyse
+    from munjang.text.pos_analysers import use_analyser as use_analyser
     from munjang.text.readers import read_texts as read_texts
+    from munjang.text.tagging import choose_tagger as choose_tagger
     from munjang.train.augment import SilverPair as SilverPair
     from munjang.train.augment import label_pairs as label_pairs
     from munjang.train.augment import sample_pairs as sample_pairs

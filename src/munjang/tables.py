@@ -20,12 +20,14 @@ from munjang.wording import count
 
 SHOWN_ROWS = 20
 """Rows that a notebook shows."""
+_ONE_LINE = 24  # characters of a text that is never broken
 SHOWN_TEXT = 160
 """Characters of a text that a notebook shows; the rest is in its tooltip."""
 
 Row = dict[str, Any]
 
 _CELL = "padding:.2em .8em;border-bottom:1px solid rgba(128,128,128,.35);text-align:{side};vertical-align:top"
+_WHOLE = ";white-space:nowrap"
 _BAR = "background:linear-gradient(to right,rgba(37,99,235,.28) {share:.1f}%,transparent {share:.1f}%)"
 
 
@@ -34,6 +36,8 @@ class Table(ABC):
 
     bars: ClassVar[tuple[str, ...]] = ("score", "probability")
     """The columns whose numbers have bars."""
+    hidden: ClassVar[tuple[str, ...]] = ()
+    """The columns that a notebook does not show."""
     columns: ClassVar[tuple[str, ...]] = ()
     """The columns that rows always have, in their order; a result without rows has these."""
 
@@ -61,19 +65,20 @@ class Table(ABC):
 
     def _repr_html_(self) -> str:
         rows = self.to_rows()
-        return write_html(rows, bars=self.bars, title=f"{type(self).__name__}: {count(len(rows), 'row')}")
+        shown = [{name: value for name, value in row.items() if name not in self.hidden} for row in rows] if self.hidden else rows
+        return write_html(shown, bars=self.bars, title=f"{type(self).__name__}: {count(len(rows), 'row')}")
 
 
 def write_html(rows: Sequence[Row], *, bars: Sequence[str] = (), title: str = "") -> str:
-    """Return the first rows as an HTML table.
+    """Return the first rows as an HTML table; a column without any value in them is left out.
 
     >>> write_html([{"label": "<b>", "score": 0.5}], bars=["score"]).count("&lt;b&gt;")
     1
     """
     shown = rows[:SHOWN_ROWS]
-    names = list(shown[0]) if shown else []
+    names = [name for name in (shown[0] if shown else ()) if any(row[name] is not None for row in shown)]
     largest = {name: max((float(row[name]) for row in rows if _is_finite(row[name])), default=0.0) for name in names if name in bars}
-    top = "".join(f'<th style="{_CELL.format(side=_side(shown, name))}">{escape(name)}</th>' for name in names)
+    top = "".join(f'<th style="{_CELL.format(side=_side(shown, name))}{_WHOLE}">{escape(name)}</th>' for name in names)
     body = "".join(
         "<tr>" + "".join(_write_cell(row[name], _side(shown, name), largest.get(name)) for name in names) + "</tr>" for row in shown
     )
@@ -99,8 +104,9 @@ def _write_cell(value: Any, side: str, largest: float | None) -> str:
         if largest is not None and _is_finite(value):
             style += ";" + _BAR.format(share=100 * min(1.0, max(0.0, float(value)) / max(largest, 1e-9)))
         written = f"{int(value):,}" if isinstance(value, Integral) else f"{float(value):.4f}"
-        return f'<td style="{style}">{written}</td>'
+        return f'<td style="{style}{_WHOLE}">{written}</td>'
     text = "" if value is None else ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    style += _WHOLE if len(text) <= _ONE_LINE else ""
     tip = f' title="{escape(text)}"' if len(text) > SHOWN_TEXT else ""
     return f'<td style="{style}"{tip}>{escape(text if len(text) <= SHOWN_TEXT else text[: SHOWN_TEXT - 1] + "…")}</td>'
 

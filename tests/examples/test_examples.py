@@ -5,7 +5,9 @@ Files and cells are run inside this process, so that the heavy packages are load
 
 from __future__ import annotations
 
+import ast
 import json
+import os
 import runpy
 import tempfile
 from collections.abc import Callable, Iterator
@@ -20,7 +22,7 @@ from munjang.models.registry import resolve
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9][0-9]_*.py"))
-NEEDS = {"07_dask": ("dask", "pyarrow"), "08_train": ("torch", "transformers", "accelerate")}
+NEEDS = {"13_dataframe": ("pandas",), "07_dask": ("dask", "pyarrow"), "08_train": ("torch", "transformers", "accelerate")}
 BILINGUAL = "ko-en-small"
 
 notebooks = runpy.run_path(str(ROOT / "examples/notebooks.py"))
@@ -75,11 +77,39 @@ def test_a_notebook_runs(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     need(path.stem)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.chdir(path.parent)  # where Jupyter starts it
-    names: dict[str, Any] = {"__name__": "__main__"}
-    for cell in json.loads(path.with_suffix(".ipynb").read_text(encoding="utf-8"))["cells"]:
-        if cell["cell_type"] == "code":
-            exec(compile("".join(cell["source"]), f"{path.stem}.ipynb {cell['id']}", "exec"), names)
+    run_cells(path)
     assert len(capsys.readouterr().out.splitlines()) >= 3
+
+
+def run_cells(path: Path) -> list[Any]:
+    """Run a notebook's cells in one namespace, as Jupyter does, and return the values that it would show."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    shown = []
+    for cell in json.loads(path.with_suffix(".ipynb").read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        where, tree = f"{path.stem}.ipynb {cell['id']}", ast.parse("".join(cell["source"]))
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, where, "exec"), names)
+        if last is not None:
+            shown.append(eval(compile(ast.Expression(last.value), where, "eval"), names))
+    return [value for value in shown if value is not None]
+
+
+def test_the_notebook_of_a_data_frame_draws_tables_and_a_map(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    need("13_dataframe")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.chdir(ROOT / "examples")
+    shown = run_cells(ROOT / "examples/13_dataframe.py")
+    assert [type(value).__name__ for value in shown] == ["DataFrame", "TopicModel", "DataFrame", "Slices", "TextMap", "Keywords", "Hits"]
+    html = [value._repr_html_() for value in shown]
+    page = "<!doctype html><meta charset=utf-8>" + "<hr>".join(html)
+    (Path(os.environ.get("MUNJANG_SHOWN", tmp_path)) / "13_dataframe.html").write_text(page, encoding="utf-8")  # to be looked at
+    assert html[4].count("<circle") == 72
+    assert all("<table" in each for at, each in enumerate(html) if at != 4)
+    need_bilingual_model()
+    assert shown[2].max().sum() >= 65  # texts whose topic is mostly of their desk
+    assert {row["language"] for row in shown[6].to_rows()} == {"en", "ko"}
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -92,3 +92,34 @@ def test_spaces_come_back_into_questions_without_any_and_into_no_other() -> None
     assert restore_spaces("대한민국의수도는어디에있는가요", "kiwi") == "대한민국의 수도는 어디에 있는가요"
     for text in ("대한민국의 수도는어디에있는가요", "국민건강보험공단", "what is sbert"):
         assert restore_spaces(text, "kiwi") == text
+
+
+def test_a_term_is_found_whole_by_synonyms_and_by_its_parts(library: Library) -> None:
+    library.add([{"id": "mat", "text": "새벽결 마우스패드 블랙"}, {"id": "shoe", "text": "여름용 실내화 한 켤레"}])
+    library.use_dictionary(parse_dictionary("synonym\t마우스패드\t장패드\nsynonym\t실내화\t슬리퍼\n"))
+    assert find(library, "장패드") == find(library, "마우스") == ["mat"]
+    assert find(library, "슬리퍼") == ["shoe"]
+
+
+def test_spaces_in_wrong_places_find_the_words_of_a_dictionary(library: Library) -> None:
+    library.use_dictionary(parse_dictionary(LINES))
+    assert find(library, "바람막 이왕자켓") == find(library, "바람막이 왕자켓") == ["coat"]
+    assert find(library, "국 화차") == ["tea"]
+
+
+def test_a_slip_beside_words_of_a_dictionary_is_corrected(library: Library) -> None:
+    """Kiwi's join crashed the process over tokens of a Kiwi with other user words."""
+    library.use_dictionary(parse_dictionary(LINES))
+    assert find(library, "바람막이왕 자켓") == ["coat"]
+    assert library.search("휴대폰 케이즈", 1, by="words")[0].id == "phone"
+
+
+def test_a_part_of_the_product_titles_is_found_with_the_dictionary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("kiwipiepy", reason="needs the extra korean")
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    import product_search
+
+    titles, questions = product_search.read_table("titles")[:40], product_search.read_table("questions")[:40]
+    found = product_search.measure(CountingEncoder(), titles, questions, "words")
+    assert found["with"].mean() >= 0.95
+    assert found["with"].mean() >= found["without"].mean() + 0.1

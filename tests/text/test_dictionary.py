@@ -56,3 +56,15 @@ def test_a_file_that_is_not_utf8_or_not_there_is_refused(tmp_path: Path) -> None
 def test_variants_are_spelled_as_usual_the_longest_first_and_latin_ones_at_word_boundaries() -> None:
     dictionary = Dictionary(variants=(("쥬스", "주스"), ("포도쥬스", "포도즙"), ("tv", "텔레비전")))
     assert dictionary.spell("포도쥬스 사과쥬스 TV tvN") == "포도즙 사과주스 텔레비전 tvN"
+
+
+def test_a_variant_within_its_usual_spelling_is_none_and_latin_ones_may_touch_hangul() -> None:
+    own = parse_dictionary("variant\t두레밥\t두레밥상\nvariant\tdalbodre\t달보드레\n")
+    assert own.spell("두레밥상 두레밥") == "두레밥상 두레밥상"
+    assert own.spell("dalbodre실내화 xdalbodre Dalbodre") == "달보드레실내화 xdalbodre 달보드레"
+
+
+def test_words_of_synonyms_are_nouns_of_their_own_unless_they_are_words_already() -> None:
+    own = parse_dictionary("word\t후디\tNNP\nsynonym\t후드티\t후디\thood\nmeans\t실내화\t무선 충전기\n")
+    assert own.terms == ("실내화", "후드티")
+    assert own.user_words == ("실내화\tNNG", "후드티\tNNG", "후디\tNNP")

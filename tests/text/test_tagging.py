@@ -94,7 +94,7 @@ def test_without_kiwi_plain_rules_say_so_once():
 
 def test_an_unknown_analyser_and_an_empty_user_word_are_refused():
     with pytest.raises(UsageError, match="kiwi, plain"):
-        choose_tagger("mecab")
+        choose_tagger("hannanum")
     with pytest.raises(UsageError, match="1 to 100"):
         check_user_words(["  "])
 

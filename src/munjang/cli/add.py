@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import typer
@@ -72,6 +72,10 @@ def add(
     options: Annotated[Chosen, Takes(Library.open)],
     late: Annotated[bool, typer.Option("--late", help="Short for --token-vectors 1bit.")] = False,
     dictionary: DictionaryOption = None,
+    analyser: Annotated[
+        Literal["kiwi", "bigrams", "mecab", "okt", "komoran"] | None,
+        typer.Option("--analyser", help="What splits Korean words of a new library: kiwi, bigrams, or mecab, okt, komoran if installed."),
+    ] = None,
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count broken lines and go on.")] = False,
     prune: Annotated[bool, typer.Option("--prune", help="Remove documents whose files are no longer in the folders given.")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="Keep the library up to date with the folders given, until interrupted.")] = False,
@@ -99,6 +103,7 @@ def add(
             compute=chosen_model.compute,
             create=True,
             new=made,
+            analyser=analyser,
             **(options | ({"token_vectors": options["token_vectors"] or DEFAULT_FORMAT} if late else {})),
         ) as opened,
     ):

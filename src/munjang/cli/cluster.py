@@ -58,8 +58,8 @@ def cluster(
     check_rows_output(output)
     if options["method"] != "communities":
         require_sklearn("clustering")
-    by = analysis.tagger()
     read = [read_collection(file, columns)]
+    by = analysis.tagger(read[0])
     rows, texts = read[0].rows, read[0].texts
     [vectors] = vectors_of(read, encoder_for(read, chosen_model.model, compute=chosen_model.compute))
     found = cluster_vectors(normalize(vectors), **options_for(cluster_vectors, options))

@@ -63,8 +63,8 @@ def keywords(
     """
     check_rows_output(output)
     check_rows_output(html, suffixes=PAGES)
-    by = analysis.tagger()
     read = read_collection(file, columns)
+    by = analysis.tagger(read)
     rows, texts, encoder = read.rows, read.texts, load_beside(read, chosen_model.model, compute=chosen_model.compute)
     vectors = encoder.encode(texts)  # apart from the phrases, so that a note on long texts counts texts
     found = list(zip(rows, extract_keywords(texts, encoder, **options, vectors=vectors, by=by), strict=True))

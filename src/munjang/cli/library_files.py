@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from munjang.library.library import Library
     from munjang.library.store import Settings
     from munjang.models.sentence_encoder import SentenceEncoder
+    from munjang.text.korean import Analyser
+    from munjang.text.pos_analysers import PosName
     from munjang.vectors.maxsim import TokenFormat
 
 WHOLE_FILES = (".txt", ".md")
@@ -68,6 +70,7 @@ def open_with_model(
     patience: float = PATIENCE,
     token_vectors: TokenFormat | None = None,
     distributed: bool = False,
+    analyser: Analyser | PosName | None = None,
 ) -> Library:
     """Open a library with the model named, else with the one it was built with, else, for a new one, with the default model.
 
@@ -100,6 +103,7 @@ def open_with_model(
         patience=patience,
         token_vectors=token_vectors,
         distributed=distributed,
+        analyser=analyser,
     )
 
 

@@ -67,7 +67,9 @@ def model_text(found: Info) -> str:
 def _words(way: str) -> str:
     from munjang.library.words import analyser_of, has_stems
 
-    korean = "morphemes (Kiwi)" if analyser_of(way) == "kiwi" else "words and pairs of characters"
+    analyser = analyser_of(way)
+    named = {"kiwi": "morphemes (Kiwi)", "bigrams": "words and pairs of characters"}
+    korean = named.get(analyser, f"morphemes ({analyser.removeprefix('pos:')})")
     return korean + (", English as stems" if has_stems(way) else ", English as it is written; munjang reencode gives stems")
 
 

@@ -36,6 +36,7 @@ from munjang.vectors.similarity import normalize
 from munjang.wording import Language
 
 if TYPE_CHECKING:
+    from munjang.text.tagging import Tagger
     from munjang.types import Vectors
 
 app = new_app()
@@ -81,7 +82,7 @@ def draw(
         _check_column(colour, rows)
     vectors = normalize(vectors_of(read, encoder_for(read, chosen_model.model, compute=chosen_model.compute))[0])
     if colour is None:
-        groups = _name_clusters(vectors, rows, options, analysis, spoken)
+        groups = _name_clusters(vectors, rows, options, analysis.tagger(read[0]), spoken)
     else:
         groups = [_value(row.values.get(colour)) for row in rows]
     points = [MapPoint(row.name(), clean(row.text), group) for row, group in zip(rows, groups, strict=True)]
@@ -97,12 +98,10 @@ def draw(
         print_facts([("texts", f"{len(rows):,}"), ("groups", f"{found:,}"), ("written to", str(output))])
 
 
-def _name_clusters(
-    vectors: Vectors, rows: Sequence[TextRow], options: Chosen, analysis: TextAnalysis, language: Language
-) -> list[str | None]:
+def _name_clusters(vectors: Vectors, rows: Sequence[TextRow], options: Chosen, by: Tagger, language: Language) -> list[str | None]:
     """Return each row's cluster, named by its key phrases."""
     labels = cluster(vectors, **options_for(cluster, options)).labels_N.tolist()
-    names = find_cluster_phrases([row.text for row in rows], labels, **options_for(find_cluster_phrases, options), by=analysis.tagger())
+    names = find_cluster_phrases([row.text for row in rows], labels, **options_for(find_cluster_phrases, options), by=by)
     written = {label: ", ".join(phrases) or say(Word.CLUSTER, language, number=label) for label, phrases in names.items()}
     repeated = len(set(written.values())) < len(written)
     return [None if label < 0 else f"{label} {written[label]}" if repeated else written[label] for label in labels]

@@ -14,6 +14,7 @@ from munjang.cli.library_files import load_for
 from munjang.cli.load_model import load_cross_encoder, load_model
 from munjang.cli.options import Chosen, JsonOption, LibraryComputeOption, ModelsOption, Takes, examples, new_app
 from munjang.cli.show import emit, note
+from munjang.cli.text_analysis import DictionaryOption
 from munjang.errors import FolderError, InputError, MissingExtra, UsageError, quote
 from munjang.limits import SERVE_LIMITS
 from munjang.models.registry import models_home, resolve, resolve_reranker
@@ -60,6 +61,7 @@ def serve(
     keys: Annotated[
         Path | None, typer.Option(help="A TOML or JSON file of keys with names, rights and libraries; SIGHUP reads it again.")
     ] = None,
+    dictionary: DictionaryOption = None,
     data: Annotated[Path | None, typer.Option(help="Folder for libraries that clients create. Default: MUNJANG_HOME/libraries.")] = None,
     allow_host: Annotated[
         list[str] | None, typer.Option(help="A host name by which clients may address this server; may be repeated.")
@@ -88,6 +90,7 @@ def serve(
             options,
             (api_key_file, keys),
             data,
+            dictionary,
             tuple(allow_host or ()),
             tuple(allow_origin or ()),
             queue_tokens or SERVE_LIMITS.waiting_tokens,
@@ -163,12 +166,14 @@ def _settings(
     options: Chosen,
     key_files: tuple[Path | None, Path | None],
     data: Path | None,
+    dictionary: Path | None,
     hosts: tuple[str, ...],
     origins: tuple[str, ...],
     queue_tokens: int,
     max_wait: float,
 ) -> ServerSettings:
     from munjang.serve.keys import read_key
+    from munjang.text.dictionary import Dictionary, read_dictionary
 
     one, several = key_files
     return ServerSettings(
@@ -178,6 +183,7 @@ def _settings(
         hosts=hosts,
         origins=origins,
         data=data or models_home().parent / "libraries",
+        dictionary=Dictionary() if dictionary is None else read_dictionary(dictionary),
         limits=replace(SERVE_LIMITS, waiting_tokens=queue_tokens, wait_seconds=max_wait),
     )
 

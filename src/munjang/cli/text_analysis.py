@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 import typer
 
 if TYPE_CHECKING:
+    from munjang.cli.collection import TextCollection
+    from munjang.text.dictionary import Dictionary
     from munjang.text.tagging import Tagger
 
 DictionaryOption: TypeAlias = Annotated[
@@ -21,16 +23,22 @@ class TextAnalysis:
     """Who finds the nouns of texts."""
 
     analyser: Annotated[
-        Literal["kiwi", "plain"] | None,
-        typer.Option("--analyser", help="What finds Korean nouns: kiwi or plain rules. Default: kiwi if installed."),
+        Literal["kiwi", "plain", "mecab", "okt", "komoran"] | None,
+        typer.Option("--analyser", help="What finds Korean nouns: kiwi, plain rules, or mecab, okt, komoran if installed. Default: kiwi."),
     ] = None
     user_word: Annotated[list[str] | None, typer.Option("--user-word", help="A noun that Kiwi must keep whole; may be repeated.")] = None
     dictionary: DictionaryOption = None
 
-    def tagger(self) -> Tagger:
-        """Return what finds nouns."""
-        from munjang.text.dictionary import read_dictionary
+    def tagger(self, read: TextCollection | None = None) -> Tagger:
+        """Return what finds nouns in a collection; a library's documents are read with the library's own dictionary."""
         from munjang.text.tagging import choose_tagger
 
-        own = () if self.dictionary is None else read_dictionary(self.dictionary).user_words
-        return choose_tagger(self.analyser, user_words=(*(self.user_word or ()), *own))
+        return choose_tagger(self.analyser, user_words=self.user_word or (), dictionary=self._choose_dictionary(read))
+
+    def _choose_dictionary(self, read: TextCollection | None) -> Dictionary | None:
+        from munjang.library.words import read_analysis
+        from munjang.text.dictionary import read_dictionary
+
+        if self.dictionary is not None:
+            return read_dictionary(self.dictionary)
+        return None if read is None or read.settings is None else read_analysis(read.settings.analyser).dictionary

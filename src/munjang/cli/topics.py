@@ -40,6 +40,7 @@ from munjang.cli.options import (
 )
 from munjang.cli.row_files import PAGES, TextRow, beside, check_rows_output, write_rows
 from munjang.cli.show import emit, print_facts, print_table
+from munjang.cli.text_analysis import TextAnalysis
 from munjang.cli.topics_of_folder import fit_folder, show_assigned_folder
 from munjang.cli.topics_show import show_model, show_topic, write_report
 from munjang.errors import InputError, UsageError
@@ -89,6 +90,7 @@ def fit(
     html: Annotated[Path | None, typer.Option(help="Write a report to this file.")] = None,
     language: LanguageOption = None,
     vectors: VectorsOption = None,
+    analysis: TextAnalysis,
     columns: Columns,
     chosen_model: ModelChoice,
     as_json: JsonOption = False,
@@ -101,7 +103,7 @@ def fit(
     if is_output(file):
         if time_column or class_column or vectors:
             raise UsageError(f"{file}: is a folder of munjang bulk, which goes without --time-column, --class-column and --vectors")
-        found = fit_folder(file, options, **folder_options, chosen_model=chosen_model)
+        found = fit_folder(file, options, **folder_options, by=analysis.tagger(), chosen_model=chosen_model)
         _keep(found, file, output, html, language, as_json=as_json)
         return
     read = read_collection(file, columns)
@@ -110,7 +112,7 @@ def fit(
     classes = None if class_column is None else column_values(rows, class_column, file)
     ready = None if vectors is None else read_vectors(vectors)
     encoder = load_beside(read, chosen_model.model, compute=chosen_model.compute) if ready is None or options["labels"] else None
-    found = fit_topics([row.text for row in rows], encoder, **options, vectors=ready)
+    found = fit_topics([row.text for row in rows], encoder, **options, vectors=ready, by=analysis.tagger(read))
     own = read.settings.model if encoder is not None and read.settings is not None else ""
     found = replace(found, encoder_name=chosen_model.model or own)
     over_time = None if times is None else topics_over_time(found, times)

@@ -24,18 +24,19 @@ from munjang.models.progress import progress_bar
 if TYPE_CHECKING:
     from munjang.analyze.topics.model import TopicModel
     from munjang.cli.options import Chosen, ModelChoice
+    from munjang.text.tagging import Tagger
     from munjang.types import Encoder, Vectors
 
 COLUMNS = ("id", "topic", "name", "score")
 
 
-def fit_folder(place: str, options: Chosen, *, sample: int, chosen_model: ModelChoice) -> TopicModel:
+def fit_folder(place: str, options: Chosen, *, sample: int, by: Tagger, chosen_model: ModelChoice) -> TopicModel:
     """Find the topics of a folder."""
     output = _open_with_texts(place)
     encoder = _load_own(output, chosen_model) if options["labels"] else None
     with progress_bar("texts", PASSES * output.rows, shown=True) as advance:
         fit = partial(fit_topics, encoder=encoder, **options)
-        found = fit_topics_stream(lambda: _read_blocks(place), fit, sample=sample, progress=advance)
+        found = fit_topics_stream(lambda: _read_blocks(place), fit, sample=sample, by=by, progress=advance)
     model = output.job.model
     return replace(found, encoder=fingerprint_of(output), encoder_name=chosen_model.model or model.name)
 

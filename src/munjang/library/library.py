@@ -44,6 +44,7 @@ from munjang.options import Option, check_options, declared_options
 from munjang.other_names import SEARCH, explain_other_names
 from munjang.text.dictionary import Dictionary
 from munjang.text.korean import Analyser
+from munjang.text.pos_analysers import PosAnalyser, PosName
 from munjang.text.records import BadLines
 from munjang.text.validate_texts import validate_ids, validate_texts
 from munjang.types import Encoder, Scorer, check_encoder
@@ -88,7 +89,7 @@ class Library:
         *,
         query_encoder: Encoder | None = None,
         create: bool = True,
-        analyser: Analyser | None = None,
+        analyser: Analyser | PosName | PosAnalyser | None = None,
         passage_characters: Annotated[
             int | None, Option("Split longer documents into passages of this many characters (new libraries only).", min=50)
         ] = None,
@@ -104,7 +105,8 @@ class Library:
 
         Without an encoder no text can be added or searched for. The model's own prompts for queries and documents are applied;
         `query_encoder` is for queries that another encoder reads. `analyser`, `passage_characters` and `token_vectors` are for a new
-        library; an old one keeps its own. Token vectors ("1bit" is enough) re-rank searches, and are kept up to date without being asked.
+        library; an old one keeps its own. `analyser` may be an object with a `pos` method, such as KoNLPy's (`use_analyser`).
+        Token vectors ("1bit" is enough) re-rank searches, and are kept up to date without being asked.
         `patience` is how many seconds a call that writes waits for other writers before it raises Busy. `name` is what messages call the
         library, else its path. A library on a read-only disk can be searched.
         `distributed` spreads a new library in PostgreSQL over the nodes of a Citus cluster.

@@ -11,7 +11,8 @@ from munjang.library.sqlite_store import SqliteStore
 from munjang.library.store import Settings, Store
 from munjang.library.words import with_stems
 from munjang.options import Option
-from munjang.text.korean import Analyser, choose_analyser, split_by
+from munjang.text.korean import choose_analyser, split_by
+from munjang.text.pos_analysers import INSTALLED, MARK, PosAnalyser, use_analyser
 from munjang.types import Compute, Encoder, RoleEncoder, check_encoder
 
 ADDRESSES = ("postgresql://", "postgres://")
@@ -42,9 +43,10 @@ def open_store(
     return SqliteStore.open(path, create_with=create_with, name=name), path.with_name(path.name + ".cache")
 
 
-def settings_for(encoder: Encoder, *, analyser: Analyser | None = None, passage_characters: int | None = None) -> Settings:
+def settings_for(encoder: Encoder, *, analyser: str | PosAnalyser | None = None, passage_characters: int | None = None) -> Settings:
     """Return the settings of a new library; passages are as long as the model reads, if it says how long that is."""
     if analyser is not None:
+        analyser = _name_analyser(analyser)
         split_by(analyser)
     characters = passage_characters or characters_for(getattr(encoder, "max_length", None))
     return Settings(
@@ -57,6 +59,12 @@ def settings_for(encoder: Encoder, *, analyser: Analyser | None = None, passage_
         compute=_compute(encoder),
         pooling=_pooling(encoder),
     )
+
+
+def _name_analyser(analyser: str | PosAnalyser) -> str:
+    if not isinstance(analyser, str):
+        return use_analyser(analyser)
+    return MARK + analyser if analyser in INSTALLED else analyser
 
 
 def choose_views(encoder: Encoder, query_encoder: Encoder | None, made: str | None) -> tuple[Encoder, Encoder]:

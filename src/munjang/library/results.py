@@ -109,6 +109,7 @@ class Hits(Table, list[Hit]):
     """The answer to one question, best first; a list of `Hit`."""
 
     columns: ClassVar[tuple[str, ...]] = ("id", "score", "passage", "citation", "text")
+    hidden: ClassVar[tuple[str, ...]] = ("text",)
 
     def to_rows(self) -> list[Row]:
         """Return the hits; metadata follow under their own names, after `metadata_` where a column has that name already."""

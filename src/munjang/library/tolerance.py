@@ -31,6 +31,8 @@ LONGEST = 500
 SHORTEST_NAME = 3
 """Syllables of a name that may be another one by one letter; of shorter ones too many differ by one."""
 SHORTEST_PART = 2
+LONGEST_NAMES = 40
+"""Characters of a question whose spaces may stand in wrong places; longer ones are sentences."""
 MOST_NAMES = 10
 """Words that 초성 may stand for; the most frequent ones count."""
 
@@ -65,11 +67,27 @@ def ask_as_meant(text: str, way: str, store: Store) -> AskedQuestion:
     joined = list(_list_joined(text, own))
     held = _find_held([*own, *alternatives, *joined], store)
     asked = AskedQuestion(restore_spaces(text, way), own)
+    respaced = _read_without_spaces(text, own, held, way, store)
+    if respaced is not None:
+        return respaced
     if any(word not in held and has_hangul(word) for word in own):
         asked = _correct(asked, way, store)
     asked = _read_initials(asked, store)
     others = [*(word for word in alternatives if word in held), *(word for word in joined if word in held)]
     return replace(asked, words=tuple(dict.fromkeys((*asked.words, *others))))
+
+
+def _read_without_spaces(text: str, own: Sequence[str], held: set[str], way: str, store: Store) -> AskedQuestion | None:
+    """Return a short question with its spaces in other places, if the library holds all its words then and did not before."""
+    if len(text) > LONGEST_NAMES or len(text.split()) < 2 or all(word in held for word in own):
+        return None
+    joined = read_analysis(way).dictionary.spell("".join(text.split()))
+    words, others = own_words(joined, way), list_alternatives(joined, way)
+    found = _find_held([*words, *others], store)
+    if not words or len(words) > len(own) or not all(word in found for word in words):
+        return None
+    spaced = restore_spaces(joined, way)
+    return AskedQuestion(spaced, tuple(dict.fromkeys((*words, *(word for word in others if word in found)))), is_corrected=False)
 
 
 def _find_held(words: Iterable[str], store: Store) -> set[str]:

@@ -20,8 +20,10 @@ from munjang.text.dictionary import Dictionary, parse_dictionary
 from munjang.text.hanja import find_hanja, read_hanja
 from munjang.text.korean import Analyser, has_hangul, morphemes, space_with_kiwi, tag_many_morphemes, tag_morphemes
 from munjang.text.phrases import FUNCTION_WORDS, LIGHT_WORDS, stem
+from munjang.text.pos_analysers import is_pos_name
+from munjang.text.tagging import DICTIONARY_MARK
 
-_STEMS, _DICTIONARY = "+stems", "+dictionary\n"
+_STEMS, _DICTIONARY = "+stems", DICTIONARY_MARK
 _CAPITALS = re.compile(r"\b[A-Z]{2,}\b")
 _HANGUL = re.compile("[가-힣]")
 UNSPACED = 10
@@ -32,7 +34,8 @@ UNSPACED = 10
 class WordAnalysis:
     """How the words of a library are made."""
 
-    analyser: Analyser
+    analyser: str
+    """One of `Analyser`, or the name of an analyser with a `pos` method."""
     stems: bool
     dictionary: Dictionary
 
@@ -41,7 +44,8 @@ class WordAnalysis:
 def read_analysis(way: str) -> WordAnalysis:
     """Return what a library's setting says; an unknown analyser is read as pairs of characters."""
     base, _, entries = way.partition(_DICTIONARY)
-    analyser: Analyser = "kiwi" if base.removesuffix(_STEMS) == "kiwi" else "bigrams"
+    named = base.removesuffix(_STEMS)
+    analyser = named if named == "kiwi" or is_pos_name(named) else "bigrams"
     return WordAnalysis(analyser, base.endswith(_STEMS), parse_dictionary(entries))
 
 
@@ -71,7 +75,7 @@ def has_stems(way: str) -> bool:
     return without_dictionary(way).endswith(_STEMS)
 
 
-def analyser_of(way: str) -> Analyser:
+def analyser_of(way: str) -> str:
     """Return who splits Korean in a library."""
     return read_analysis(way).analyser
 
@@ -86,7 +90,8 @@ def is_known(way: str) -> bool:
         read_analysis(way)
     except InputError:
         return False
-    return without_dictionary(way).removesuffix(_STEMS) in get_args(Analyser)
+    named = without_dictionary(way).removesuffix(_STEMS)
+    return named in get_args(Analyser) or is_pos_name(named)
 
 
 def passage_words(text: str, way: str) -> list[str]:
@@ -106,12 +111,24 @@ def iterate_words(texts: Iterable[str], way: str) -> Iterator[list[str]]:
     tagged = tag_many_morphemes(map(entries.spell, spelled), analyser=analysis.analyser, user_words=entries.user_words)
     for text, found in zip(texts, tagged, strict=True):
         readings = _read_hanja(text, analysis) if has_hangul(text) else []
-        yield [*((stem(word) if analysis.stems else word) for word, _ in found), *readings]
+        parts = [part for word, _ in found for part in _split_term(word, analysis)] if entries.terms else []
+        yield [*((stem(word) if analysis.stems else word) for word, _ in found), *readings, *parts]
 
 
 def _split(text: str, analysis: WordAnalysis) -> list[str]:
     words = analysis.dictionary
     return morphemes(words.spell(text), analyser=analysis.analyser, user_words=words.user_words)
+
+
+@lru_cache(maxsize=1_024)
+def _split_plainly(word: str, analyser: str) -> tuple[str, ...]:
+    parts = tuple(morphemes(word, analyser=analyser))
+    return parts if len(parts) > 1 else ()
+
+
+def _split_term(word: str, analysis: WordAnalysis) -> tuple[str, ...]:
+    """Return the parts of a dictionary's term, by which it is found as well."""
+    return _split_plainly(word, analysis.analyser) if word in analysis.dictionary.terms else ()
 
 
 def _read_hanja(text: str, analysis: WordAnalysis) -> list[str]:
@@ -162,7 +179,7 @@ def restore_spaces(text: str, way: str) -> str:
     """Return a question that was written without spaces with those that Kiwi would write; any other one as it is."""
     if analyser_of(way) != "kiwi" or any(ch.isspace() for ch in text) or len(_HANGUL.findall(text)) < UNSPACED:
         return text
-    return space_with_kiwi(text)
+    return space_with_kiwi(text, user_words=read_analysis(way).dictionary.user_words)
 
 
 def _find_synonyms(words: list[str], way: str) -> list[str]:

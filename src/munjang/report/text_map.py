@@ -198,7 +198,8 @@ def draw_map(
 
 
 def _name_of(group: object) -> str | None:
-    if group is None or group == "" or (isinstance(group, Integral) and int(group) < 0):
+    is_missing = group is None or group == "" or group != group  # NaN, as data frames have it
+    if is_missing or (isinstance(group, Integral) and int(group) < 0):
         return None
     return str(group)
 

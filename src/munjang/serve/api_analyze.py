@@ -18,6 +18,7 @@ from munjang.analyze.topics.fitting import fit_topics
 from munjang.analyze.topics.model import Topic
 from munjang.library.library import Library
 from munjang.library.matrix import document_vector
+from munjang.library.words import read_analysis
 from munjang.models.prompted_encoder import PromptedEncoder
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.serve.call import Call, Operation, Reply
@@ -25,6 +26,7 @@ from munjang.serve.errors import Refusal
 from munjang.serve.inputs import check_texts
 from munjang.serve.prepare import prepare_texts
 from munjang.serve.schema import OwnModel, options_in, takes_options
+from munjang.text.dictionary import Dictionary
 from munjang.text.tagging import Tagger, choose_tagger
 from munjang.text.unicode import clean
 from munjang.types import Vectors
@@ -41,6 +43,8 @@ class Collection:
     model: SentenceEncoder
     """What made the vectors."""
     ids: list[str] | None = None
+    dictionary: Dictionary | None = None
+    """The words of the library's user."""
 
 
 async def collection_of(call: Call, body: CollectionRequest, model: SentenceEncoder | None = None) -> Collection:
@@ -71,9 +75,10 @@ async def check_short(call: Call, words: list[str], model: SentenceEncoder, *, f
         raise Refusal(413, f"{field} is longer than the {model.max_length:,} tokens that the model reads", field=field)
 
 
-def word_tagger(call: Call) -> Tagger:
-    """Return what finds the nouns of texts, in keeping with how libraries split words."""
-    return choose_tagger("plain" if call.service.settings.analyser == "bigrams" else None)
+def word_tagger(call: Call, dictionary: Dictionary | None = None) -> Tagger:
+    """Return what finds the nouns of texts, in keeping with how libraries split words; with a library's dictionary, or the server's."""
+    settings = call.service.settings
+    return choose_tagger("plain" if settings.analyser == "bigrams" else None, dictionary=dictionary or settings.dictionary)
 
 
 def _documents(library: Library, most: int) -> Collection:
@@ -90,7 +95,8 @@ def _documents(library: Library, most: int) -> Collection:
     if not texts:
         raise Refusal(422, "the library is empty", field="library")
     assert isinstance(library.encoder, PromptedEncoder)  # as every library of a server
-    return Collection(texts, np.stack(vectors), library.encoder.model, ids)
+    dictionary = read_analysis(library.store.settings().analyser).dictionary
+    return Collection(texts, np.stack(vectors), library.encoder.model, ids, dictionary)
 
 
 CLUSTERS = {"k": 1_000, "phrases": 50}
@@ -291,7 +297,7 @@ async def topics(call: Call, body: TopicsRequest) -> Reply:
     model = given.model.with_prompt(warn=False)
 
     def work() -> dict[str, Any]:
-        found = fit_topics(given.texts, model, **options, vectors=given.vectors_ND, by=word_tagger(call))
+        found = fit_topics(given.texts, model, **options, vectors=given.vectors_ND, by=word_tagger(call, given.dictionary))
         return {
             "labels": found.labels,
             "topics": [_topic(each) for each in found.topics],
@@ -305,7 +311,8 @@ async def topics(call: Call, body: TopicsRequest) -> Reply:
 
 def _clusters(call: Call, given: Collection, body: CollectionRequest) -> dict[str, Any]:
     found = cluster(given.vectors_ND, **options_in(body, cluster))
-    phrases = find_cluster_phrases(given.texts, found.labels_N.tolist(), **options_in(body, find_cluster_phrases), by=word_tagger(call))
+    by = word_tagger(call, given.dictionary)
+    phrases = find_cluster_phrases(given.texts, found.labels_N.tolist(), **options_in(body, find_cluster_phrases), by=by)
     return {
         "labels": found.labels_N,
         "clusters": [{"label": label, "size": size, "phrases": phrases.get(label, ())} for label, size in found.sizes.items()],

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from munjang.library.library import Library
     from munjang.models.prompted_encoder import PromptedEncoder
     from munjang.models.sentence_encoder import SentenceEncoder
+    from munjang.text.dictionary import Dictionary
     from munjang.text.korean import Analyser
     from munjang.vectors.maxsim import TokenFormat
 
@@ -44,10 +45,17 @@ class Libraries:
     """Open libraries by name; safe from many threads."""
 
     def __init__(
-        self, models: Sequence[SentenceEncoder], paths: Iterable[str], data: Path | None, *, scratch: Path, analyser: Analyser | None = None
+        self,
+        models: Sequence[SentenceEncoder],
+        paths: Iterable[str],
+        data: Path | None,
+        *,
+        scratch: Path,
+        analyser: Analyser | None = None,
+        dictionary: Dictionary | None = None,
     ) -> None:
         self._encoders = {each.name: each.with_prompt(warn=False) for each in models}  # whoever answers a client says there what was cut
-        self._data, self._scratch, self._analyser = data, scratch, analyser
+        self._data, self._scratch, self._analyser, self._dictionary = data, scratch, analyser, dictionary
         self._tuning = Tuning(batch_characters=BATCH_CHARACTERS)
         self._lock = threading.Lock()
         self._open: dict[str, Library] = {}
@@ -174,7 +182,7 @@ class Libraries:
     ) -> Library:
         from munjang.library.library import Library
 
-        return Library.open(
+        library = Library.open(
             path,
             self._encoders[model],
             analyser=self._analyser,
@@ -183,6 +191,9 @@ class Libraries:
             name=name,
             token_vectors=token_vectors,
         )
+        if self._dictionary:
+            library.use_dictionary(self._dictionary)
+        return library
 
     def _sample(self) -> Library:
         """Return the sample collection, made at its first use; called with the lock held."""

@@ -104,7 +104,14 @@ class Service:
         self._analyses = Workers("analyses", threads=1, waiting=settings.limits.waiting_analyses, wait_seconds=patience)
         self._texts = ThreadPoolExecutor(2, thread_name_prefix="munjang-text")
         self._scratch = Scratch()
-        self.libraries = Libraries(self.encoders, libraries, settings.data, scratch=self._scratch.folder, analyser=settings.analyser)
+        self.libraries = Libraries(
+            self.encoders,
+            libraries,
+            settings.data,
+            scratch=self._scratch.folder,
+            analyser=settings.analyser,
+            dictionary=settings.dictionary,
+        )
         self.writes = LibraryWrites(self._calls, settings.limits)
         self.metrics.watch(self.batcher)
 

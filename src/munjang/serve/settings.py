@@ -10,6 +10,7 @@ from typing import Annotated
 from munjang.errors import UsageError
 from munjang.limits import SERVE_LIMITS, ServeLimits
 from munjang.options import Option, check_options
+from munjang.text.dictionary import Dictionary
 from munjang.text.korean import Analyser
 
 
@@ -32,6 +33,8 @@ class ServerSettings:
     read_only: Annotated[bool, Option("Reject every change to a library.")] = False
     analyser: Analyser | None = None
     """What splits the words of new libraries; None: the best that is installed."""
+    dictionary: Dictionary = field(default=Dictionary(), repr=False)
+    """The user's words for texts that are sent, and for new libraries."""
     limits: ServeLimits = SERVE_LIMITS
 
 

@@ -28,6 +28,7 @@ LONGEST = 100
 TAGS = ("NNG", "NNP", "NNB", "NR", "NP", "VV", "VA", "MM", "MAG", "IC", "XR", "SL")
 """Parts of speech that a word may have (Sejong's)."""
 
+_ONE_WORD = re.compile("[가-힣]{2,}")
 _KINDS = {"word": (1, 2), "synonym": (2, 50), "means": (2, 50), "variant": (2, 2), "stop": (1, 1)}
 """How many fields each kind of line has, at least and at most."""
 
@@ -64,8 +65,19 @@ class Dictionary:
 
     @cached_property
     def user_words(self) -> tuple[str, ...]:
-        """Words as Kiwi gets them: form, tab, part of speech."""
-        return tuple(sorted("\t".join(each) for each in self.words))
+        """Words as Kiwi gets them: form, tab, part of speech; the dictionary's terms are nouns."""
+        return tuple(sorted("\t".join(each) for each in (*self.words, *((term, "NNG") for term in self.terms))))
+
+    @cached_property
+    def terms(self) -> tuple[str, ...]:
+        """Words of synonyms and meanings, written without a space, that are no words of their own: whole, but found by their parts too.
+
+        >>> Dictionary(synonyms=(("마우스 패드", "장패드", "mat"),)).terms
+        ('장패드',)
+        """
+        own = {form for form, _ in self.words}
+        listed = {entry for group in (*self.synonyms, *self.meanings) for entry in group}
+        return tuple(sorted(entry for entry in listed - own if _ONE_WORD.fullmatch(entry)))
 
     def spell(self, text: str) -> str:
         """Return a text with every variant in its usual spelling.
@@ -77,12 +89,13 @@ class Dictionary:
 
     @cached_property
     def _usual(self) -> dict[str, str]:
-        return {variant.casefold(): usual for variant, usual in self.variants}
+        own = {usual.casefold(): usual for _, usual in self.variants}  # so that a variant within its usual spelling is none
+        return own | {variant.casefold(): usual for variant, usual in self.variants}
 
     @cached_property
     def _spelling(self) -> re.Pattern[str] | None:
-        longest_first = sorted((variant for variant, _ in self.variants), key=lambda each: (-len(each), each))
-        parts = [rf"\b{re.escape(each)}\b" if each.isascii() else re.escape(each) for each in longest_first]
+        longest_first = sorted(self._usual, key=lambda each: (-len(each), each))
+        parts = [rf"(?<![a-z0-9]){re.escape(each)}(?![a-z0-9])" if each.isascii() else re.escape(each) for each in longest_first]
         return re.compile("|".join(parts), re.IGNORECASE) if parts else None
 
 

@@ -21,6 +21,7 @@ from munjang.limits import usable_cores
 from munjang.text.dictionary import TAGS
 from munjang.text.hangul import FINALS, find_neighbour_keys
 from munjang.text.lean_kiwi import LONGEST, LeanKiwi, load_lean_kiwi
+from munjang.text.pos_analysers import MARK, PosAnalyser, find_analyser
 from munjang.text.unicode import clean
 
 MAX_CHARACTERS = 20_000
@@ -181,7 +182,7 @@ class KoreanNote(UserWarning):
     """Korean is split into pairs of characters because Kiwi is not installed."""
 
 
-def morphemes(text: str, *, analyser: Analyser | None = None, user_words: tuple[str, ...] = ()) -> list[str]:
+def morphemes(text: str, *, analyser: str | None = None, user_words: tuple[str, ...] = ()) -> list[str]:
     """Return the words of a text in their order, in lower case; with no analyser named, the best there is. Kiwi keeps `user_words` whole.
 
     >>> morphemes("It is RAINING 눈이", analyser="bigrams")
@@ -190,7 +191,7 @@ def morphemes(text: str, *, analyser: Analyser | None = None, user_words: tuple[
     return [word for word, _ in tag_morphemes(text, analyser=analyser, user_words=user_words)]
 
 
-def tag_morphemes(text: str, *, analyser: Analyser | None = None, user_words: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+def tag_morphemes(text: str, *, analyser: str | None = None, user_words: tuple[str, ...] = ()) -> list[tuple[str, str]]:
     """Return the same words, each with its tag (Sejong's, by Kiwi); a word that no analyser has read has the tag "".
 
     >>> tag_morphemes("It is 눈이", analyser="bigrams")
@@ -201,7 +202,7 @@ def tag_morphemes(text: str, *, analyser: Analyser | None = None, user_words: tu
     return [word for start in range(0, len(text), MAX_CHARACTERS) for word in split(text[start : start + MAX_CHARACTERS])]
 
 
-def tag_many_morphemes(texts: Iterable[str], *, analyser: Analyser, user_words: tuple[str, ...] = ()) -> Iterator[list[tuple[str, str]]]:
+def tag_many_morphemes(texts: Iterable[str], *, analyser: str, user_words: tuple[str, ...] = ()) -> Iterator[list[tuple[str, str]]]:
     """Yield the words of each text with their tags, as `tag_morphemes` does; Kiwi reads on all cores."""
     if analyser != "kiwi":
         yield from (tag_morphemes(text, analyser=analyser) for text in texts)
@@ -236,7 +237,12 @@ def choose_analyser(*, noted: bool = False) -> Analyser:
 
 
 def split_by(analyser: str, *, user_words: tuple[str, ...] = ()) -> Callable[[str], list[tuple[str, str]]]:
-    """Return the function of an analyser; refuse one that is unknown or not installed. `user_words` are for Kiwi."""
+    """Return the function of an analyser; refuse one that is unknown or not installed. `user_words` are for Kiwi.
+
+    Besides Kiwi and pairs of characters, there are analysers with a `pos` method (`pos_analysers`), by their names in files.
+    """
+    if analyser.startswith(MARK):
+        return partial(_split_by_pos, find_analyser(analyser))
     if analyser not in get_args(Analyser):
         raise UsageError(f"the analyser {quote(analyser)} is unknown, expected one of {', '.join(get_args(Analyser))}")
     if analyser == "bigrams":
@@ -262,14 +268,28 @@ def _split_by_kiwi(text: str, user_words: tuple[str, ...] = ()) -> list[tuple[st
 
 
 def _keep_words(tokens: Iterable[Any]) -> list[tuple[str, str]]:
-    kept = [(cast("str", token.form), cast("str", token.tag)) for token in tokens if is_content_tag(token.tag)]
+    return _keep_content((cast("str", token.form), cast("str", token.tag)) for token in tokens)
+
+
+def _keep_content(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    kept = [(form, tag) for form, tag in pairs if form and is_content_tag(tag)]
     return [word for form, tag in kept for word in ([(form, tag)] if _KOREAN.match(form) else _split_plainly(form))]
 
 
-def space_with_kiwi(text: str) -> str:
+def _split_by_pos(analyser: PosAnalyser, text: str) -> list[tuple[str, str]]:
+    from munjang.text.tagging import to_sejong_tag  # which reads this module
+
+    if not has_hangul(text):
+        return _split_plainly(text)
+    with _lock:  # such objects rarely say that several threads may use them
+        pairs = [(str(form), to_sejong_tag(str(tag))) for form, tag in analyser.pos(text)]
+    return _keep_content(pairs)
+
+
+def space_with_kiwi(text: str, *, user_words: tuple[str, ...] = ()) -> str:
     """Return a text with spaces where Kiwi would write them."""
     with _lock:
-        return cast("str", _load_kiwi(()).space(text))
+        return cast("str", _load_kiwi(user_words).space(text))
 
 
 def tag_mistyped_with_kiwi(text: str, *, user_words: tuple[str, ...] = ()) -> list[Any]:
@@ -280,8 +300,9 @@ def tag_mistyped_with_kiwi(text: str, *, user_words: tuple[str, ...] = ()) -> li
 
 def join_with_kiwi(tokens: Sequence[Any]) -> str:
     """Return the text of tokens."""
+    pairs = [(token.form, token.tag) for token in tokens]  # a token itself crashes a Kiwi with other user words than made it
     with _lock:
-        return cast("str", (_load_kiwi(()) if _lean is None else _lean.kiwi).join(tokens))
+        return cast("str", (_load_kiwi(()) if _lean is None else _lean.kiwi).join(pairs))
 
 
 @lru_cache(maxsize=1)

@@ -6,6 +6,8 @@ Tags are Kiwi's (Sejong): NNG and NNP are nouns, J… particles, E… endings, S
     PosTagger    any object with a `pos(text)` method, such as KoNLPy's; places are found by searching forward in the text
     PlainTagger  rules only: words at word boundaries; a Hangul word loses what looks like a particle. Inexact, and a note says so
 
+A DictionaryTagger is one of them with a user's dictionary: words stay whole (Kiwi's), stop words are no nouns.
+
 Text without Hangul is tagged by the plain rules whatever the tagger. Places count characters of the cleaned text (`unicode.clean`), so NFC
 and NFD give the same answer. Which morphemes make a noun phrase is left to `phrases`.
 """
@@ -15,11 +17,14 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from munjang.errors import MissingExtra, UsageError, quote
 from munjang.text import korean
+from munjang.text.dictionary import Dictionary, parse_dictionary
 from munjang.text.korean import check_user_words, kiwi_is_installed, split_sentences_with_kiwi, tag_each_with_kiwi
+from munjang.text.pos_analysers import INSTALLED, MARK, PosAnalyser, find_analyser, is_pos_name
 from munjang.text.unicode import clean
 
 _NAMES = {
@@ -160,6 +165,9 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
     return start + len(inner) - len(inner.lstrip()), end - (len(inner) - len(inner.rstrip()))
 
 
+DICTIONARY_MARK = "+dictionary\n"
+"""What stands between the name of an analyser and the entries of a dictionary, in files."""
+_STOPPED = "W_STOP"  # the tag of a word that a dictionary leaves out
 _FAR = 40  # characters in which the next morpheme of a foreign analyser is sought
 
 
@@ -189,23 +197,37 @@ class Tagger(Protocol):
         ...
 
 
-def choose_tagger(analyser: Any = None, *, user_words: Iterable[str] = ()) -> Tagger:
-    """Return a tagger: the best there is, one by its name ("kiwi", "plain"), or one around an object with a `pos()` method.
+def choose_tagger(analyser: Any = None, *, user_words: Iterable[str] = (), dictionary: Dictionary | None = None) -> Tagger:
+    """Return a tagger: the best there is, one by its name, or one around an object with a `pos()` method.
 
-    `user_words` are nouns that Kiwi shall keep whole.
+    Names are kiwi, plain, those of `pos_analysers` where they are installed (mecab, okt, komoran), and a tagger's own `name`, as files
+    hold it. `user_words` are nouns that Kiwi shall keep whole; a dictionary has such words as well, spellings and stop words.
 
     >>> choose_tagger("plain").name
     'plain'
     """
-    words = check_user_words(user_words)
+    own = dictionary or Dictionary()
+    if isinstance(analyser, str):
+        analyser, _, entries = analyser.partition(DICTIONARY_MARK)
+        own = parse_dictionary(entries) if entries and dictionary is None else own
+    more = (word.partition("\t") for word in check_user_words(user_words))
+    own = replace(own, words=tuple(sorted({*own.words, *((form, tag or "NNP") for form, _, tag in more)})), synonyms=(), meanings=())
+    tagger = _choose_plain_tagger(analyser or None, own.user_words)
+    return DictionaryTagger(tagger, own) if len(own) else tagger
+
+
+def _choose_plain_tagger(analyser: Any, words: tuple[str, ...]) -> Tagger:
     if hasattr(analyser, "tag") and hasattr(analyser, "sentences"):
         return analyser  # type: ignore[no-any-return]  # a tagger already
-    if hasattr(analyser, "pos"):
+    if isinstance(analyser, PosAnalyser):
         return PosTagger(analyser)
+    if isinstance(analyser, str) and (analyser.lower() in INSTALLED or is_pos_name(analyser.lower())):
+        return PosTagger(find_analyser(analyser.lower()), analyser)
     if analyser == "plain" or (analyser is None and not kiwi_is_installed()):
         return PlainTagger(noted=analyser is None)
     if analyser not in (None, "kiwi"):
-        raise UsageError(f"the analyser {quote(str(analyser))} is unknown, expected kiwi, plain, or an object with a pos() method")
+        known = f"kiwi, plain, {', '.join(INSTALLED)}, or an object with a pos() method"
+        raise UsageError(f"the analyser {quote(str(analyser))} is unknown, expected {known}")
     if not kiwi_is_installed():
         raise MissingExtra("finding Korean nouns with Kiwi", "korean")
     return KiwiTagger(words)
@@ -239,13 +261,14 @@ class KiwiTagger:
 class PosTagger:
     """Tags by an object with a `pos(text)` method that returns (form, tag) pairs, such as KoNLPy's Okt, Komoran, Kkma, Hannanum, Mecab."""
 
-    def __init__(self, analyser: Any) -> None:
+    def __init__(self, analyser: PosAnalyser, name: str | None = None) -> None:
         self.analyser = analyser
+        self._name = (name or type(analyser).__name__).removeprefix(MARK)
 
     @property
     def name(self) -> str:
-        """The analyser's class."""
-        return f"pos:{type(self.analyser).__name__}"
+        """The analyser's name, by default that of its class."""
+        return MARK + self._name
 
     def tag(self, texts: Iterable[str], /) -> Iterator[list[Morpheme]]:
         """Yield the morphemes of each text."""
@@ -280,6 +303,36 @@ class PlainTagger:
     def sentences(self, text: str, /) -> list[tuple[int, int]]:
         """Return where each sentence starts and ends, by punctuation."""
         return split_plain_sentences(clean(text))
+
+
+class DictionaryTagger:
+    """Tags by another tagger, and leaves out the stop words of a dictionary; Kiwi keeps its words whole.
+
+    Spellings are for those who count words (`spell`); morphemes keep the places of the text as it is written.
+    """
+
+    def __init__(self, inner: Tagger, dictionary: Dictionary) -> None:
+        self.inner = inner
+        self.dictionary = dictionary
+        self._stops = {word.casefold() for word in dictionary.stop_words}
+
+    @property
+    def name(self) -> str:
+        """The tagger's name, and the entries of the dictionary."""
+        return self.inner.name + DICTIONARY_MARK + self.dictionary.text
+
+    def spell(self, text: str) -> str:
+        """Return a text with every variant in its usual spelling."""
+        return self.dictionary.spell(clean(text))
+
+    def tag(self, texts: Iterable[str], /) -> Iterator[list[Morpheme]]:
+        """Yield the morphemes of each text."""
+        for found in self.inner.tag(texts):
+            yield [each._replace(tag=_STOPPED) if each.form.casefold() in self._stops else each for each in found]
+
+    def sentences(self, text: str, /) -> list[tuple[int, int]]:
+        """Return where each sentence starts and ends."""
+        return self.inner.sentences(text)
 
 
 def _tag_plainly(cleaned: str) -> list[Morpheme]:

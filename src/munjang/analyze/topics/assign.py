@@ -123,7 +123,7 @@ def compute_distribution(model: TopicModel, texts: Sequence[str], *, by: Tagger 
     unit_KV = weights_KV / np.maximum(np.linalg.norm(weights_KV, axis=1, keepdims=True), 1e-12)
     shares = np.zeros((len(texts), len(unit_KV)))
     known = frozenset(model.bag.vocabulary)
-    chosen = by or choose_tagger(None if model.tagger.startswith("pos:") else model.tagger)
+    chosen = by or choose_tagger(model.tagger)
     for row, words in enumerate(list_words(texts, chosen, known=known)):
         kept = [word for word in words if word in known]
         runs = [Counter(kept[start : start + window]) for start in range(max(1, len(kept) - window + 1))] if kept else []

@@ -51,7 +51,7 @@ def update_topics(
     rows_NR = model.assigner.features(vectors_ND[first_U])[same_N]
     component_N, score_N = find_nearest(model.assigner, rows_NR)
     labels_N = label_documents(model, component_N, score_N)
-    chosen = by or choose_tagger(None if model.tagger.startswith("pos:") else model.tagger)
+    chosen = by or choose_tagger(model.tagger)
     bag = bag_words([texts[row] for row in first_U], chosen, known=frozenset(model.bag.vocabulary))
     old = model.documents
     documents = Documents(

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from munjang.text.phrases import NounPart, find_noun_runs
-from munjang.text.tagging import Morpheme, Tagger
+from munjang.text.tagging import DictionaryTagger, Morpheme, Tagger
 from munjang.text.unicode import clean
 from munjang.types import Floats, Ints
 from munjang.wording import brief_repr
@@ -225,6 +225,8 @@ _AROUND = ".,;:!?…·\"'`“”‘’()[]{}<>〈〉《》「」『』【】（�
 
 def list_words(texts: Sequence[str], by: Tagger, *, known: Collection[str] = ()) -> list[list[str]]:
     """Return the words of each text, in order, in lower case; words of the vocabulary `known` are cut as they were then."""
+    if isinstance(by, DictionaryTagger):
+        texts = [by.spell(text) for text in texts]
     once: dict[str, str] = {}  # a word is held once, however often it is written
     written = [[once.setdefault(word, word) for word in _split_written(text)] for text in texts]
     how_often = Counter(word for words in written for word in words)
