@@ -151,6 +151,26 @@ def test_a_working_folder_of_others_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "work" / "letter.txt").read_text() == "mine"
 
 
+def test_a_removal_that_was_cut_short_is_no_stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, work = save(tmp_path, make_vectors(500)), tmp_path / "work"
+    unlink, removed = Path.unlink, []
+
+    def die_at_third(self: Path, missing_ok: bool = False) -> None:
+        if self.parent == work and not self.name.endswith(".part"):
+            removed.append(self)
+            if len(removed) == 3:
+                raise KeyboardInterrupt
+        unlink(self, missing_ok=missing_ok)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", die_at_third)
+        with pytest.raises(KeyboardInterrupt):
+            dedupe_output(path, work=work)
+    assert work.is_dir()
+    assert dedupe_output(path, work=work).row_G.tolist() == dedupe_output(path).row_G.tolist()
+    assert not work.exists()
+
+
 KILLED = """
 import sys
 from pathlib import Path

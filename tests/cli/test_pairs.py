@@ -146,6 +146,7 @@ def test_a_folder_of_bulk_without_near_duplicates(munjang: Callable[..., Any], n
     assert sorted(each.name for each in news.parent.iterdir()) == ["clean.jsonl", "gone.csv", "news.csv", "out"]
     assert "dropped" in munjang("pairs", folder, "--dedupe").out
     assert munjang("pairs", folder, "--dropped", gone).code == 2
+    assert munjang("pairs", folder, "--dedupe", "--dask", "local").code == 2
 
 
 def test_dropped_rows_of_a_file_are_written_too(call: Callable[..., Any], tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -112,12 +111,21 @@ def _working_folder(work: Path | None, job: str) -> Iterator[Path]:
         if work.is_dir() and not (state.is_file() and state.read_text(encoding="utf-8") == wanted):
             if any(work.iterdir()) and not state.is_file():
                 raise InputError(f"{work}: is not a working folder of munjang dedupe\n  remove it, or write elsewhere")
-            shutil.rmtree(work)
+            _remove(work)
         make_folder(work)
         atomic_write(state, wanted)
         yield work
-        shutil.rmtree(work)
+        _remove(work)
     work.with_name(f"{work.name}.lock").unlink(missing_ok=True)
+
+
+def _remove(work: Path) -> None:
+    """Remove a working folder; what says that it is one goes last, so that a killed removal can be repeated."""
+    for path in work.iterdir():
+        if path.name != _STATE:
+            path.unlink()
+    (work / _STATE).unlink(missing_ok=True)
+    work.rmdir()
 
 
 class _Deduping:

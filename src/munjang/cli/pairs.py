@@ -81,6 +81,8 @@ def pairs(
         raise UsageError(
             "--dedupe goes with none of --groups, --numbers and --max-overlap: it drops every text that is close enough to one that stays"
         )
+    if dedupe and dask is not None:
+        raise UsageError("--dedupe runs on this machine, without --dask")
     if dropped is not None and not dedupe:
         raise UsageError("--dropped says what --dedupe drops, expected both")
     least = default_of(drop_near_duplicates if dedupe else mine_pairs, "threshold") if threshold is None else threshold
