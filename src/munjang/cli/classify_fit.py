@@ -135,7 +135,7 @@ def _show_fit(facts: Mapping[str, Any], made: TextClassifier, listed: Sequence[M
     if "tune" in facts:
         done = facts["tune"]
         said = f"held-out accuracy {done['frozen_accuracy']:.3f} frozen, {done['tuned_accuracy']:.3f} tuned (p {done['p']:.3g})"
-        print_facts([("tuning", f"{said}; {'kept' if done['kept'] else 'not kept: it labelled fewer of them right, or the same'}")])
+        print_facts([("tuning", f"{said}; {'kept' if done['kept'] else 'not kept: it labelled clearly fewer of them right, or the same'}")])
     if facts["conflicts"]:
         shown = "; ".join(", ".join(map(str, group)) for group in facts["conflicts"][:5])
         note(f"{count(len(facts['conflicts']), 'text')} with different labels in equal rows: {shown}")

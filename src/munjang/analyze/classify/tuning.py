@@ -1,8 +1,8 @@
 """Examples and something that tunes a model → a classifier on the tuned model, where held-out examples say that it is better.
 
 What tunes is handed in (`munjang.train.tune_labels.BodyTuner`): training needs torch, this does not. The tuned model is compared with the
-frozen one on the same folds, and kept in the classifier's folder unless it labels fewer held-out rows right, or the same ones: with a
-third of the examples held out it has more to lose than the frozen one, so a draw speaks for it.
+frozen one on the same folds, and kept in the classifier's folder unless it labels clearly fewer held-out rows right, or the same ones: few
+examples decide little, and without the third that is held out a body has more to lose than a head.
 
 Shapes: N rows, D dimensions, C labels.
 """
@@ -32,6 +32,10 @@ FOLDS = 3
 """How often a body is tuned to be compared with the frozen one."""
 
 
+HARM = 0.2
+"""The p of the sign test over held-out rows, that the tuned body is worse, below which it is not kept."""
+
+
 class Tuner(Protocol):
     """Tunes the model that it was made with."""
 
@@ -49,7 +53,7 @@ class TuneOutcome:
     """What tuning did to labels of held-out rows."""
 
     kept: bool
-    """It labels as many held-out rows right as the frozen one or more, and not the same ones."""
+    """It labels other held-out rows right than the frozen one, and not clearly fewer."""
     frozen_accuracy: float
     tuned_accuracy: float
     mended: int
@@ -128,10 +132,15 @@ def compare_tuned(
 def judge_errors(frozen_N: NDArray[np.int64], tuned_N: NDArray[np.int64]) -> TuneOutcome:
     """Return whether a tuned body is kept, from the errors in the labels of held-out rows.
 
-    >>> judge_errors(np.array([1, 0, 1]), np.array([0, 1, 1])).kept, judge_errors(np.array([1, 0]), np.array([1, 1])).kept
+    >>> judge_errors(np.array([1, 0, 1]), np.array([0, 1, 1])).kept, judge_errors(np.array([0, 0, 0]), np.array([1, 1, 1])).kept
     (True, False)
     """
     mended, broken = int((tuned_N < frozen_N).sum()), int((frozen_N < tuned_N).sum())
-    p = sum(comb(mended + broken, wins) for wins in range(mended, mended + broken + 1)) / 2 ** (mended + broken)
     frozen, tuned = (float((each == 0).mean()) for each in (frozen_N, tuned_N))
-    return TuneOutcome(mended >= max(broken, 1), frozen, tuned, mended, broken, p)
+    is_kept = mended + broken > 0 and _sign_test(broken, mended + broken) >= HARM
+    return TuneOutcome(is_kept, frozen, tuned, mended, broken, _sign_test(mended, mended + broken))
+
+
+def _sign_test(wins: int, rows: int) -> float:
+    """Return how likely so many wins or more are by chance."""
+    return sum(comb(rows, count) for count in range(wins, rows + 1)) / 2**rows
