@@ -143,4 +143,5 @@ def judge_errors(frozen_N: NDArray[np.int64], tuned_N: NDArray[np.int64]) -> Tun
 
 def _sign_test(wins: int, rows: int) -> float:
     """Return how likely so many wins or more are by chance."""
-    return sum(comb(rows, count) for count in range(wins, rows + 1)) / 2**rows
+    chance: float = sum(comb(rows, count) for count in range(wins, rows + 1)) / 2**rows
+    return chance
