@@ -5,6 +5,8 @@
 memory      peaks of a run at 100,000 and 1,000,000 rows, with a tiny model made here, in shards of the usual 16,384 rows
 throughput  `munjang bulk` without options against `encode` of texts that are in memory already
 workers     as many workers as cores with one thread each, against one worker with all threads
+clusters    `munjang bulk` on Dask, Ray and Spark on this machine, and in shares, against its own processes; not in the default,
+            since it needs what `./run clusters` installs, and is run by .venv-clusters/bin/python
 dask        `munjang bulk --dask local`, against map_partitions with sentence-transformers: written the obvious way (the function that is
             mapped loads the model), and with the model kept in each process
 
@@ -35,13 +37,14 @@ from encode import processor
 
 HERE = Path(__file__).resolve().parent
 CORES = len(os.sched_getaffinity(0))
-SHARDS = {"throughput": 24, "workers": 24, "dask": 8}
+SHARDS = {"throughput": 24, "workers": 24, "clusters": 24, "dask": 8}
 """Shards, or partitions, of the input: many where a worker that waits for the last one would count, few where each loads a model."""
 MEMORY_ROWS, MEMORY_SHARD = (100_000, 1_000_000), 16_384
 ROUTES = {
     "throughput": ["encode", "bulk"],
     "workers": [f"bulk 1x{CORES}", f"bulk {CORES}x1"],
-    "dask": ["map_partitions", "map_partitions, kept", "dask bulk"],
+    "dask": ["map_partitions", "map_partitions, kept", "bulk --dask"],
+    "clusters": [f"bulk {CORES}x1", "bulk --dask", "bulk --ray", "bulk --spark", "bulk --share"],
 }
 Facts = dict[str, float]
 

@@ -4,12 +4,14 @@
 
 encode            the texts are in memory and the model is loaded; only `encode` is timed, with all threads
 bulk              munjang bulk as it is without options; `bulk 2x1` is two workers of one thread
-dask bulk         munjang bulk --dask local, one worker a core
+bulk --dask       munjang bulk --dask local, one worker a core; the same for --ray and --spark
+bulk --share      two shares at once, as two machines would do them, each with one worker; then munjang bulk --finish
 map_partitions    Dask and sentence-transformers as one would write it: the function that is mapped loads the model
 map_partitions, kept   the same, but each process keeps the model
 
 `work_s` is wall-clock time from the first row's turn to the last file on disk: without starting processes and loading models, with
-reading, writing, syncing, and waiting for the last worker.
+reading, writing, syncing, and waiting for the last worker. `munjang bulk` tells it by its receipts: when they were written, and how long
+their shards took.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -40,25 +43,38 @@ def encode(source: str, model: str) -> float:
 
 
 def bulk(
-    source: str, output: str, model: str, shards: int, *, workers: int | None = None, threads: int | None = None, dask: str | None = None
+    source: str, output: str, model: str, shards: int, *, workers: int | None = None, threads: int | None = None, cluster: str | None = None
 ) -> float:
     """Return the seconds from the beginning of the first shard to the end of the job."""
     from munjang.bulk.run import encode_bulk
 
+    own: dict[str, Any] = {} if workers is None or threads is None else {"workers": workers, "threads": threads}
+    own |= {} if cluster is None else {cluster: "local"}
+    encode_bulk([source], output, model=model, shard_rows=count_shard_rows(source, shards), **own)
+    return time.time() - first_shard_began(output)
+
+
+def count_shard_rows(source: str, shards: int) -> int:
     with Path(source).open("rb") as lines:
-        rows = sum(1 for _ in lines)
-    begun = math.inf
+        return math.ceil(sum(1 for _ in lines) / shards)
 
-    def watch(_job: Any, _specs: Any) -> Any:
-        def done(_spec: Any, receipt: Any, _before: bool) -> None:
-            nonlocal begun
-            begun = min(begun, time.perf_counter() - receipt.seconds)
 
-        return done
+def first_shard_began(output: str) -> float:
+    """Return when work began, by the clock that files are stamped with."""
+    receipts = list((Path(output) / "receipts").iterdir())
+    return min(path.stat().st_mtime - json.loads(path.read_text())["seconds"] for path in receipts)
 
-    own = {} if workers is None or threads is None else {"workers": workers, "threads": threads}
-    encode_bulk([source], output, model=model, shard_rows=math.ceil(rows / shards), dask=dask, watch=watch, **own)
-    return time.perf_counter() - begun
+
+def bulk_shares(source: str, output: str, model: str, shards: int) -> float:
+    """Do a job in as many shares as there are cores, all at once, and end it."""
+    from munjang.bulk.run import finish_bulk
+
+    command = [sys.executable, "-m", "munjang.cli.main", "bulk", source, "-o", output, "--model", model, "--workers", "1"]
+    command += ["--shard-rows", str(count_shard_rows(source, shards))]
+    runs = [subprocess.Popen([*command, "--share", f"{number}/{CORES}"], stdout=subprocess.DEVNULL) for number in range(1, CORES + 1)]
+    if any(run.wait() for run in runs) or finish_bulk(output).missing:
+        raise SystemExit("a share failed")
+    return time.time() - first_shard_began(output)
 
 
 @lru_cache(maxsize=1)
@@ -138,8 +154,10 @@ def main(route: str, source: str, output: str, model: str, shards: int) -> None:
         work = encode(source, model)
     elif route == "bulk":
         work = bulk(source, output, model, shards)
-    elif route == "dask bulk":
-        work = bulk(source, output, model, shards, dask="local")
+    elif route == "bulk --share":
+        work = bulk_shares(source, output, model, shards)
+    elif route.startswith("bulk --"):
+        work = bulk(source, output, model, shards, cluster=route.removeprefix("bulk --"))
     elif route.startswith("bulk "):
         workers, threads = map(int, route.removeprefix("bulk ").split("x"))
         work = bulk(source, output, model, shards, workers=workers, threads=threads)

@@ -20,7 +20,6 @@ from munjang.bulk.shard import ShardProblem
 from munjang.bulk.shard_worker import ATTEMPTS, Work, make_thread_limits, run_in_process
 from munjang.errors import MunjangError, quote
 
-_LOOPBACK = "127.0.0.1"
 _OBJECT_STORE_BYTES = 128 * 2**20
 """Of a cluster on this machine: nothing but specs and receipts is kept there."""
 
@@ -34,9 +33,9 @@ def connect(address: str, *, workers: int, threads: int) -> Iterator[None]:
     quiet = {"log_to_driver": False, "logging_level": "ERROR", "runtime_env": {"env_vars": make_thread_limits(threads)}}
     try:
         if address == LOCAL:
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+            _stay_on_this_machine()
             own = {"num_cpus": workers * threads, "object_store_memory": _OBJECT_STORE_BYTES, "include_dashboard": False}
-            ray.init(address=LOCAL, _node_ip_address=_LOOPBACK, **own, **quiet)
+            ray.init(address=LOCAL, **own, **quiet)
         else:
             ray.init(address=address, **quiet)
     except (OSError, RuntimeError, ValueError) as error:
@@ -45,6 +44,15 @@ def connect(address: str, *, workers: int, threads: int) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _stay_on_this_machine() -> None:
+    """Let a cluster of our own listen on the loopback alone, as Ray does by itself on Windows and macOS; it takes no address for that."""
+    from ray._private import ray_constants
+
+    ray_constants.ENABLE_RAY_CLUSTER = False
+    os.environ[ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR] = "0"
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 
 def run_at(address: str, work: Work, specs: Sequence[ShardSpec], *, workers: int, done: Callable[[Receipt], None]) -> None:
