@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import resource
 import statistics
 import time
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 from sentence_transformers import util
 
+from machine import describe_machine
 from munjang.analyze.clusters import find_communities
 
 DIMENSION = 384
@@ -63,7 +63,7 @@ def main() -> None:
             peak.setdefault(name, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
     ours, theirs = ([frozenset(group) for group in answers[name]] for name in routes)
     report: dict[str, Any] = {
-        "machine": platform.machine(),
+        "machine": describe_machine(),
         "rows": options.rows,
         "communities": len(ours),
         "same": len(set(ours) & set(theirs)),

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -21,6 +19,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+
+from machine import describe_machine
 
 HERE = Path(__file__).parent
 PEERS_PYTHON = HERE.parent / ".venv-peers/bin/python"
@@ -144,7 +144,7 @@ def summary(routes: list[Route], times: dict[str, dict[str, list[float]]], memor
                 "tokens_per_second": route.facts[f"{texts}_tokens"] / statistics.median(own),
             }
         rows[route.name] = row
-    machine = {"processor": platform.processor() or platform.machine(), "model": processor(), "cores": os.cpu_count(), "sgemm_gflops": peak}
+    machine = {**describe_machine(), "sgemm_gflops": peak}
     reached = {
         texts: FLOPS_PER_TOKEN * rows["munjang"][texts]["tokens_per_second"] / 1e9 / peak  # type: ignore[index]
         for texts in SETS
@@ -153,21 +153,13 @@ def summary(routes: list[Route], times: dict[str, dict[str, list[float]]], memor
     return {"machine": machine, "share_of_sgemm_peak": reached, "routes": rows}
 
 
-def processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return "unknown"
-
-
 def show(result: dict[str, object]) -> None:
     print(f"\n{'route':42}{'short':>26}{'passages':>26}{'peak MB':>10}")
     for row in result["routes"].values():  # type: ignore[attr-defined]
         cells = [f"{row[t]['ratio']:.2f}× [{row[t]['range'][0]:.2f}–{row[t]['range'][1]:.2f}] {row[t]['per_second']:7.1f}/s" for t in SETS]
         print(f"{row['what']:42}{cells[0]:>26}{cells[1]:>26}{row['peak_mb']:>10.0f}")
     machine = result["machine"]
-    print(f"\n{machine['model']}, {machine['cores']} cores, sgemm peak {machine['sgemm_gflops']:.0f} GFLOP/s")  # type: ignore[index]
+    print(f"\n{machine['processor']}, {machine['cores']} cores, sgemm peak {machine['sgemm_gflops']:.0f} GFLOP/s")  # type: ignore[index]
     for texts, share in result["share_of_sgemm_peak"].items():  # type: ignore[attr-defined]
         print(f"Munjang float32 reaches {share:.0%} of it on {texts} (linear layers counted only)")
 

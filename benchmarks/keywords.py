@@ -13,13 +13,13 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from machine import describe_machine
 from munjang import SentenceEncoder
 from munjang.analyze.keywords import extract_keywords, find_candidates
 from munjang.models.registry import resolve
@@ -108,7 +108,7 @@ def main() -> None:
             answers[name] = route()
             wall[name].append(time.perf_counter() - started)
             cpu[name].append(time.process_time() - used)
-    report: dict[str, Any] = {"machine": platform.machine(), "texts": len(texts), "ngrams": options.ngrams, "model": options.model}
+    report: dict[str, Any] = {"machine": describe_machine(), "texts": len(texts), "ngrams": options.ngrams, "model": options.model}
     for name in routes:
         seconds, used = statistics.median(wall[name]), statistics.median(cpu[name])
         report[name] = {"wall_s": round(seconds, 2), "cpu_s": round(used, 2), "texts_per_s": round(len(texts) / seconds, 2)}

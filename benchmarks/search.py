@@ -18,10 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -32,6 +29,7 @@ import faiss
 import numpy as np
 from sentence_transformers import util
 
+from machine import describe_machine
 from munjang.analyze.pairs import mine_pairs
 from munjang.library.index_config import Tuning
 from munjang.library.ivf_index import build_lists, fit_lists
@@ -240,7 +238,7 @@ def main() -> None:
     options.add_argument("--json", type=Path)
     chosen = options.parse_args()
     sizes, parts = [int(size) for size in chosen.sizes.split(",")], chosen.parts.split(",")
-    results: dict[str, Any] = {"machine": platform.machine(), "cores": os.cpu_count(), "python": sys.version.split()[0]}
+    results: dict[str, Any] = {"machine": describe_machine()}
     for size in sizes if "exact" in parts else []:
         for kind in chosen.kinds.split(","):
             if kind == "random" and size > LARGEST_RANDOM:

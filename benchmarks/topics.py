@@ -17,7 +17,6 @@ import csv
 import gzip
 import json
 import os
-import platform
 import re
 import subprocess
 import sys
@@ -29,6 +28,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
+from machine import describe_machine
 from munjang.analyze.topics.topic_words import Bag, bag_words, compute_diversity, compute_npmi, make_bag
 from munjang.text.tagging import choose_tagger
 
@@ -104,7 +104,7 @@ def main() -> None:
     options.add_argument("--json", type=Path)
     chosen = options.parse_args()
     texts, committees = bills(chosen.data)
-    results: dict[str, Any] = {"machine": platform.machine(), "cores": os.cpu_count(), "python": sys.version.split()[0], "ways": {}}
+    results: dict[str, Any] = {"machine": describe_machine(), "ways": {}}
     with tempfile.TemporaryDirectory() as folder:
         vectors_file, texts_file = chosen.vectors or Path(folder, "vectors.npy"), Path(folder, "texts.json")
         vectors_of(texts, vectors_file, chosen.model)
