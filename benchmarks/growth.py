@@ -2,9 +2,10 @@
 
     ./run bench growth [--verbs add,search,…] [--scale 1] [--json FILE]
 
-Every measurement is a process of its own, forked when the input is ready. Time is processor time of all its threads and processes; memory
-is what its peak rose by. An exponent is the slope of a line through the four logarithms: 1 is in proportion, 2 the square; a verb that answers
-from an index stays near 0. Encoding is measured with the bundled model; elsewhere a text's vector is a table's row, and costs nothing.
+Every measurement is a process of its own, forked when the input is ready. Time is processor time of all its threads and processes;
+memory is what its peak rose by. An exponent is the slope of a line through the four logarithms: 1 is in proportion, 2 the square; a
+verb that answers from an index stays near 0. Encoding is measured with the bundled model; elsewhere a text's vector is a table's row,
+and costs nothing.
 """
 
 from __future__ import annotations
