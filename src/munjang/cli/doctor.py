@@ -264,6 +264,8 @@ EXTRAS = (
     Extra("documents", "PDF, Office, HTML and HWP files", ("xberg", "pypdfium2", "unhwp")),
     Extra("train", "training: train, distill, adapt, augment, ablate", ("torch", "transformers", "accelerate", "sklearn")),
     Extra("dask", "Dask dataframes and clusters", ("dask", "distributed", "pandas", "pyarrow")),
+    Extra("ray", "munjang bulk --ray", ("ray", "pyarrow")),
+    Extra("spark", "munjang bulk --spark", ("pyspark", "pyarrow")),
     Extra("pgvector", "libraries in PostgreSQL", ("psycopg",)),
 )
 

@@ -203,6 +203,7 @@ class Streamed:
     """Where the documents that the model keeps stand among all."""
 
 
+@brief_repr
 @dataclass(frozen=True)
 class Assigned(Table):
     """Topics of texts: −1 for none; the score says how well a text fits the nearest topic, whether or not that is enough."""
