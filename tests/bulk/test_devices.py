@@ -18,7 +18,7 @@ def test_one_worker_uses_a_gpu_and_one_a_core_the_processor():
 
 
 def test_a_device_that_is_missing_stops_the_job_before_it_begins(tmp_path, news, tiny_bert_folder):
-    with pytest.raises(DeviceError, match="pip install onnxruntime-openvino"):
+    with pytest.raises(DeviceError, match="pip install openvino"):
         encode_bulk([news], tmp_path / "out", model=tiny_bert_folder, workers=1, device="openvino")
     assert not (tmp_path / "out").exists()
 

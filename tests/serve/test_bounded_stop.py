@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -77,13 +77,14 @@ def test_an_upload_is_stopped_while_words_are_found_and_keeps_what_is_on_disk(
 ) -> None:
     from munjang.library import indexing
 
-    real = indexing.passage_words
+    real = indexing.iterate_words
 
-    def slowly(text: str, way: str) -> list[str]:
-        time.sleep(0.005)
-        return real(text, way)
+    def slowly(texts: Iterable[str], way: str) -> Iterator[list[str]]:
+        for words in real(texts, way):
+            time.sleep(0.005)
+            yield words
 
-    monkeypatch.setattr(indexing, "passage_words", slowly)
+    monkeypatch.setattr(indexing, "iterate_words", slowly)
     with running(ServerSettings(data=tmp_path, analyser="bigrams", limits=LIMITS), model) as server:
         kept: list[int] = []
 

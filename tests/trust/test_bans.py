@@ -18,6 +18,7 @@ ALLOWED = {
     ("cli/commands.py", "importlib.import_module()"): "the commands, a table of our own modules in the same file",
     ("types.py", "getattr(numpy, a computed name)"): "names of numbers, a table in the same file",
     ("models/open_engine.py", "importlib.import_module()"): "the torch engine, one name of our own in the same file",
+    ("text/pos_analysers.py", "importlib.import_module()"): "three analysers by name, a table in the same file",
     ("bulk/local_run.py", "import subprocess"): "starts our own worker with a fixed command, without a shell",
     ("documents/parse_pdf.py", "import ctypes"): "numbers and buffers that pdfium's functions take",
     ("documents/parse_html.py", "import xml.etree"): XML,

@@ -12,9 +12,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from itertools import islice
+from itertools import islice, takewhile
+from threading import Event
 
 import numpy as np
 
@@ -41,6 +43,8 @@ from munjang.wording import brief_repr
 
 Progress = Callable[[int], None]
 """Is told how many more records are on disk; 0 again and again in between, where it may raise to stop."""
+_LOOK_SECONDS = 0.05
+"""How long words are waited for before `progress` is asked again."""
 
 
 @brief_repr
@@ -193,9 +197,11 @@ def make_entries(
     texts = [each.text[start:stop] for each, spans in zip(documents, places, strict=True) for start, stop in spans]
     if not texts:
         return []
-    with ThreadPoolExecutor(1, thread_name_prefix="munjang-words") as beside:
-        waiting = beside.submit(list, iterate_words(texts, settings.analyser))
+    with _find_words_beside(texts, settings) as waiting:
         vectors_PD, codes = _encode_passages(encoder, texts, settings, book)
+        while progress is not None and not waiting.done():
+            progress(0)
+            wait((waiting,), timeout=_LOOK_SECONDS)
         words = waiting.result()
     entries, at = [], 0
     for document, spans in zip(documents, places, strict=True):
@@ -207,6 +213,21 @@ def make_entries(
         entries.append(Entry(document, tuple(passages), vectors_PD[at : at + len(spans)], own_codes))
         at += len(spans)
     return entries
+
+
+@contextmanager
+def _find_words_beside(texts: Sequence[str], settings: Settings) -> Iterator[Future[list[list[str]]]]:
+    """Find the words of passages in a thread; it ends soon after the block does, whatever is left."""
+    stopped = Event()
+
+    def find() -> list[list[str]]:
+        return list(takewhile(lambda _: not stopped.is_set(), iterate_words(texts, settings.analyser)))
+
+    with ThreadPoolExecutor(1, thread_name_prefix="munjang-words") as beside:
+        try:
+            yield beside.submit(find)
+        finally:
+            stopped.set()
 
 
 def reencode_entries(

@@ -33,7 +33,7 @@ MAX_INSTANCES = 4
 SLIP_COST = 1.0
 """What a mistyped letter costs against the words that Kiwi would read otherwise; in a word at most one is."""
 
-_BLOCK = 256  # texts that are given to Kiwi's threads at once
+_BLOCK = 64  # texts that are given to Kiwi's threads at once
 _lock = threading.Lock()
 
 

@@ -64,7 +64,7 @@ class ListRuns:
         begins = np.searchsorted(half_E[order], np.arange(2 * self.lists + 1))
         place_E = place_E[order]
         with atomic_file(self._path(run).with_suffix(".npy")) as handle:
-            np.save(handle, begins)
+            np.save(handle, begins, allow_pickle=False)
         with atomic_file(self._path(run)) as handle:
             for start in range(0, len(place_E), 65_536):
                 some = place_E[start : start + 65_536]
