@@ -81,7 +81,7 @@ def _make_tokenizer(recipe: Recipe, scratch: ScratchRecipe, length: int, kept: P
     if kept is not None and kept.is_file():
         return wrap_tokenizer(Tokenizer.from_file(str(kept)), max_length=length)
     made = make_tokenizer(scratch, _list_texts(recipe), max_length=length)
-    if kept is not None:
+    if kept is not None and kept.parent.is_dir():  # a process on another machine, with a disk of its own, makes the same again
         write_file(kept, lambda path: made.backend_tokenizer.save(str(path)))
     return made
 

@@ -255,7 +255,8 @@ class StageRun:
             training.progress.show_message(f"{self.name}: stopped early at step {position.step}, best was step {position.best_step}")
         self.processes.wait()
         if self.recipe.keep_best and position.best_step is not None and position.best_step != position.step:
-            self._take(training.checkpoints.load_best(self.stage.number, position.best_step))
+            best = training.checkpoints.load_best(self.stage.number, position.best_step) if self.processes.is_first else None
+            self._take(self.processes.from_first(best))
         self.encoder.train_all_rows()
         self._measure_test()
         self.processes.wait()
