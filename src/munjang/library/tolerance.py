@@ -67,11 +67,11 @@ def ask_as_meant(text: str, way: str, store: Store) -> AskedQuestion:
     joined = list(_list_joined(text, own))
     held = _find_held([*own, *alternatives, *joined], store)
     asked = AskedQuestion(restore_spaces(text, way), own)
-    respaced = _read_without_spaces(text, own, held, way, store)
-    if respaced is not None:
-        return respaced
     if any(word not in held and has_hangul(word) for word in own):
         asked = _correct(asked, way, store)
+    respaced = None if asked.is_corrected else _read_without_spaces(text, own, held, way, store)
+    if respaced is not None:
+        return respaced
     asked = _read_initials(asked, store)
     others = [*(word for word in alternatives if word in held), *(word for word in joined if word in held)]
     return replace(asked, words=tuple(dict.fromkeys((*asked.words, *others))))
