@@ -24,6 +24,10 @@ from munjang.train.packing import Bucket, PackedTexts, Parts, PartsLayer, make_p
 from munjang.types import Pooling
 
 
+ROWS = 64
+"""Tokens of a batch are filled up to a multiple of this many rows: for each new height of a product oneDNN compiles its code again."""
+
+
 def attend_first(
     layer: PartsLayer, first_ND: Tensor, hidden_TD: Tensor, buckets: tuple[Bucket, ...], biases: Sequence[Tensor | None]
 ) -> Tensor:
@@ -32,7 +36,7 @@ def attend_first(
     weight, offset = torch.cat([layer.key.weight, layer.value.weight]), torch.cat([layer.key.bias, layer.value.bias])
     pairs_TX = F.linear(hidden_TD, weight, offset)
     queries = torch.split(query_ND, [bucket.texts for bucket in buckets])
-    rows = torch.split(pairs_TX, [bucket.tokens for bucket in buckets])
+    rows = _split_buckets(pairs_TX, buckets)
     attended = [
         _attend_first_token(layer, query, part, bucket, bias)
         for query, part, bucket, bias in zip(queries, rows, buckets, biases, strict=True)
@@ -127,7 +131,7 @@ def run_packed(parts: Parts, packed: PackedTexts) -> Tensor:
     biases = [make_position_bias(parts, bucket.length) for bucket in packed.buckets]
     for layer in parts.layers:
         hidden_TD = _run_layer(layer, hidden_TD, packed.buckets, biases)
-    return hidden_TD
+    return hidden_TD[: len(packed.ids_T)]
 
 
 def run_packed_first(parts: Parts, packed: PackedTexts) -> Tensor:
@@ -147,7 +151,7 @@ def _embed(parts: Parts, packed: PackedTexts) -> Tensor:
     if parts.types is not None:
         vectors_TE = vectors_TE + (parts.types.weight[0] if packed.types_T is None else parts.types(packed.types_T))
     vectors_TE = vectors_TE + parts.positions(packed.positions_T + parts.first_position)
-    vectors_TE = parts.embedding_dropout(parts.embedding_norm(vectors_TE))
+    vectors_TE = F.pad(parts.embedding_dropout(parts.embedding_norm(vectors_TE)), (0, 0, 0, -len(vectors_TE) % ROWS))
     return vectors_TE if parts.project is None else _as_tensor(parts.project(vectors_TE))
 
 
@@ -167,12 +171,18 @@ def _attend_buckets(layer: PartsLayer, hidden_TD: Tensor, buckets: tuple[Bucket,
     offset = torch.cat([layer.query.bias, layer.key.bias, layer.value.bias])
     qkv_TX = F.linear(hidden_TD, weight, offset)
     dropout = layer.attention_dropout if layer.training else 0.0
-    parts = torch.split(qkv_TX, [bucket.tokens for bucket in buckets])
     attended = [
         attend(part, bucket, heads=layer.heads, dropout=dropout, bias_1HLL=bias)
-        for part, bucket, bias in zip(parts, buckets, biases, strict=True)
+        for part, bucket, bias in zip(_split_buckets(qkv_TX, buckets), buckets, biases, strict=True)
     ]
-    return torch.cat(attended) if len(attended) > 1 else attended[0]
+    filled = len(qkv_TX) - sum(bucket.tokens for bucket in buckets)
+    return torch.cat([*attended, attended[0].new_zeros(filled, attended[0].shape[1])])
+
+
+def _split_buckets(rows_TX: Tensor, buckets: tuple[Bucket, ...]) -> tuple[Tensor, ...]:
+    """Return the rows of each bucket; what fills the last product up belongs to none."""
+    sizes = [bucket.tokens for bucket in buckets]
+    return torch.split(rows_TX[: sum(sizes)], sizes)
 
 
 def _drop_out(dropout: nn.Module | None, values: Tensor) -> Tensor:
