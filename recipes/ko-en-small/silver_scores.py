@@ -2,8 +2,8 @@
 
     python recipes/ko-en-small/silver_scores.py runs/ko-en-small/data --teacher runs/gte-stsb -o runs/ko-en-small/silver
 
-The teacher was trained on human scores of English sentences. Where there are translations, what it says of two English sentences is true of the
-Korean ones. silver.tsv has pairs of every degree of similarity, most of them neighbours, since random sentences have nothing in common;
+The teacher was trained on human scores of English sentences. Where there are translations, what it says of two English sentences is true of
+the Korean ones. silver.tsv has pairs of every degree of similarity, most of them neighbours, since random sentences have nothing in common;
 translations.tsv has sentences with their translations and vectors.parquet the teacher's vector for both sides, for score_distillation: only
 what the teacher ranks is learnt, so its space need not be the student's.
 """
@@ -65,7 +65,8 @@ def main() -> None:
         found.setdefault(ko, vector)
     flat = pyarrow.array(np.concatenate(list(found.values())), pyarrow.float32())
     column = pyarrow.FixedSizeListArray.from_arrays(flat, vectors_ND.shape[1])
-    parquet.write_table(pyarrow.table({"text": pyarrow.array(list(found), pyarrow.string()), "vector": column}), chosen.output / "vectors.parquet")
+    table = pyarrow.table({"text": pyarrow.array(list(found), pyarrow.string()), "vector": column})
+    parquet.write_table(table, chosen.output / "vectors.parquet")
 
 
 def draw(path: Path, count: int) -> list[Row]:

@@ -23,7 +23,6 @@ from munjang.engine.modules import POOLINGS
 from munjang.train.packing import Bucket, PackedTexts, Parts, PartsLayer, make_position_bias
 from munjang.types import Pooling
 
-
 ROWS = 64
 """Tokens of a batch are filled up to a multiple of this many rows: for each new height of a product oneDNN compiles its code again."""
 
