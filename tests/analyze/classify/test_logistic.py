@@ -6,8 +6,9 @@ import warnings
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from munjang.analyze.classify.logistic import LogisticProblem, fit_logistic
+from munjang.analyze.classify.logistic import LogisticProblem, OneBlasThread, fit_logistic
 
 linear_model = pytest.importorskip("sklearn.linear_model", reason="scikit-learn is not installed")
 
@@ -53,3 +54,36 @@ def test_rows_that_can_be_parted_do_not_overflow() -> None:
         head = fit_logistic(LogisticProblem(rows, np.eye(2, dtype=bool), np.ones(2), multi=False), strength=1e6)
     assert np.isfinite(head.weights_CD).all()
     assert head.scores(rows).argmax(axis=1).tolist() == [0, 1]
+
+
+def count_blas_threads() -> int:
+    return max(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+
+
+def test_blas_has_its_threads_back_when_the_last_caller_leaves_whoever_came_first() -> None:
+    one = OneBlasThread()
+    first, second = one, one
+    with threadpool_limits(limits=2, user_api="blas"):
+        first.__enter__()
+        second.__enter__()
+        assert count_blas_threads() == 1
+        first.__exit__()
+        assert count_blas_threads() == 1
+        second.__exit__()
+        assert count_blas_threads() == 2
+
+
+def test_only_small_products_are_kept_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def watch(loss: object, start: np.ndarray, **_: object) -> np.ndarray:
+        seen.append(count_blas_threads())
+        return start
+
+    monkeypatch.setattr("munjang.analyze.classify.logistic.minimize", watch)
+    for rows in (100, 60_000):
+        problem = LogisticProblem(np.zeros((rows, 100), np.float32), np.zeros((rows, 4), np.bool_), np.ones(rows), multi=False)
+        with threadpool_limits(limits=2, user_api="blas"):
+            fit_logistic(problem, strength=1.0)
+            assert count_blas_threads() == 2
+    assert seen == [1, 2]

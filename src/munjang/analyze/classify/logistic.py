@@ -4,17 +4,23 @@ The loss is that of scikit-learn's LogisticRegression: `strength` times the summ
 free. One label per row gives a softmax over labels, several give one sigmoid for each. A strength's solution is a good start for the next
 one.
 
+A fit is thousands of small products. BLAS splits each among its threads, which wait for each other: on a machine that does other work too,
+400 rows took 110 seconds of processor time instead of 3. So small products run on the thread that asks for them (`OneBlasThread`).
+
 Shapes: N rows, D dimensions, C labels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from munjang.wording import brief_repr
 
@@ -26,6 +32,34 @@ MEMORY = 10
 _DECREASE = 1e-4  # share of the slope that a step must gain
 _SMALLEST_STEP = 1e-6
 _ROUNDING = 4  # units in the last place of the loss that say nothing
+_SMALL_PRODUCT = 20_000_000  # multiplications; a larger product is worth several threads
+
+
+class OneBlasThread:
+    """Keeps BLAS at one thread while anybody is inside; the last one to leave gives it back what it had.
+
+    The number of threads belongs to the process, so each caller cannot restore what it found.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside = Lock(), 0
+        self._limits: threadpool_limits | None = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._limits is None:
+                self._limits = threadpool_limits(limits=1, user_api="blas")
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._limits is not None and not self._inside:
+                self._limits.restore_original_limits()
+                self._limits = None
+
+
+_ONE_BLAS_THREAD = OneBlasThread()
 
 
 @brief_repr
@@ -81,7 +115,8 @@ def fit_logistic(
     first = np.zeros(classes * (width + 1))
     if start is not None:
         first = np.concatenate([start.weights_CD.ravel(), start.bias_C]).astype(np.float64)
-    best = minimize(loss, first, steps=steps, tolerance=tolerance, noise=_ROUNDING * float(np.finfo(rows.dtype).eps))
+    with _ONE_BLAS_THREAD if rows.size * classes < _SMALL_PRODUCT else nullcontext():
+        best = minimize(loss, first, steps=steps, tolerance=tolerance, noise=_ROUNDING * float(np.finfo(rows.dtype).eps))
     return LinearHead(best[: classes * width].reshape(classes, width).astype(rows.dtype), best[classes * width :].astype(rows.dtype))
 
 
