@@ -52,6 +52,18 @@ def test_many_texts_teach_a_head_of_their_own_that_is_as_sure_as_the_labels_were
     assert margins[1].mean() == pytest.approx(margins[0].mean(), rel=1e-3)
 
 
+def test_many_texts_do_not_carry_a_label_away_from_its_name() -> None:
+    texts, _ = write_texts(60)
+    vectors = normalize(ENCODER.encode(texts))
+    names = normalize(ENCODER.encode([name for label in LABELS for name in (label.name, *label.words)]))
+    names = normalize(names.reshape(len(LABELS), -1, names.shape[1]).mean(axis=1))
+    kept = []
+    for copies in (5, 50):
+        head = make_classifier(LABELS, ENCODER, vectors=np.tile(vectors, (copies, 1)), multi=True).head
+        kept.append((normalize(head.weights_CD) * names).sum(axis=1))
+    assert kept[1] == pytest.approx(kept[0], abs=0.01)
+
+
 def test_one_text_alone_and_no_text_at_all_are_answered() -> None:
     assert classify_texts(["금리 환율 오늘"], LABELS, ENCODER)[0].label == "경제"
     assert len(classify_texts([], LABELS, ENCODER)) == 0
