@@ -15,12 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cache
 from threading import Lock
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from munjang.wording import brief_repr
 
@@ -43,20 +44,26 @@ class OneBlasThread:
 
     def __init__(self) -> None:
         self._lock, self._inside = Lock(), 0
-        self._limits: threadpool_limits | None = None
+        self._limit: Any = None
 
     def __enter__(self) -> None:
         with self._lock:
             self._inside += 1
-            if self._limits is None:
-                self._limits = threadpool_limits(limits=1, user_api="blas")
+            if self._limit is None:
+                self._limit = _find_blas().limit(limits=1, user_api="blas")
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._inside -= 1
-            if self._limits is not None and not self._inside:
-                self._limits.restore_original_limits()
-                self._limits = None
+            if not self._inside:
+                self._limit.restore_original_limits()
+                self._limit = None
+
+
+@cache
+def _find_blas() -> ThreadpoolController:
+    """Return what sets the number of threads; looking through the libraries of the process takes a millisecond."""
+    return ThreadpoolController()
 
 
 _ONE_BLAS_THREAD = OneBlasThread()
