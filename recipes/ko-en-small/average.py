@@ -29,7 +29,7 @@ def main() -> None:
     if {name: array.shape for name, array in first.items()} != {name: array.shape for name, array in second.items()}:
         raise SystemExit(f"{chosen.first} and {chosen.second} have other tensors")
     shutil.copytree(chosen.second, chosen.output, ignore=shutil.ignore_patterns(*LEFT_OUT))
-    mean = {name: ((1 - chosen.share) * first[name] + chosen.share * second[name]).astype(first[name].dtype) for name in first}
+    mean = {name: ((1 - chosen.share) * first[name] + chosen.share * second[name]).astype(second[name].dtype) for name in first}
     save_file(mean, chosen.output / WEIGHTS, metadata={"format": "pt"})
 
 
