@@ -1,12 +1,12 @@
 """What filters and words select in one commit of a library file, kept in memory until the next commit.
 
-The first filter and the first words of a commit are left to SQLite, unless both come together: a command that asks once pays for nothing
-else. From the second on,
+The first filter and the first words of a commit are left to SQLite, unless both come together or the words are frequent: a command that
+asks once pays for nothing else. From the second on,
 
 * a filter looks at columns: one pass over the documents reads every passage's value of a metadata key, and a condition is then tested on
   the distinct values alone, by `where.matches`. A key with too many of them, and a document's own id and text, stay with SQLite;
-* a word has the list of its passages with their BM25 scores, which FTS5 computes once. The score for several words is the sum of theirs,
-  added in the same order as FTS5 adds them, so that both ways give the same numbers.
+* a word has the list of its passages with their BM25 scores (`sqlite_postings`). The score for several words is the sum of theirs, added
+  in the same order as FTS5 adds them, so that both ways give the same numbers.
 
 All of it is read inside the caller's snapshot, and belongs to the generation that this snapshot sees.
 
@@ -25,7 +25,8 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from munjang.library.sqlite_read import quote_words, read_generation, read_lexical, read_rows, read_word_frequencies
+from munjang.library.sqlite_postings import Doubles, Posting, read_norms, read_posting
+from munjang.library.sqlite_read import distinct_words, read_generation, read_lexical, read_rows, read_word_frequencies
 from munjang.library.store import Scored
 from munjang.library.where import OWN_KEYS, AllOf, AnyOf, Condition, Not, keys_of, matches
 from munjang.library.where_sql import is_plain_key
@@ -38,8 +39,10 @@ MOST_KEYS = 32
 MOST_POSTINGS = 4_000_000
 """Places of words in passages that are kept, twelve bytes each."""
 
+FREQUENT_PART = 0.5
+"""Passages of a question's words, each counted for every word, as a part of all: from here on reading lists is faster than FTS5."""
+
 Flags: TypeAlias = NDArray[np.bool_]
-Doubles: TypeAlias = NDArray[np.float64]
 
 Key = TypeVar("Key")
 Kept = TypeVar("Kept")
@@ -54,14 +57,6 @@ class Column:
     codes_P: NDArray[np.int32]
 
 
-@dataclass(frozen=True)
-class Posting:
-    """The passages that hold one word, and what the word adds to their BM25 scores."""
-
-    positions: NDArray[np.int32]
-    scores: Doubles
-
-
 @dataclass
 class Commit:
     """What was read of one generation."""
@@ -70,10 +65,15 @@ class Commit:
     filters_asked: int = 0
     words_asked: int = 0
     rows_P: Ints | None = None
+    norms_P: Doubles | None = None
+    has_norms: bool = False
+    """Whether they were looked for; FTS5 scores where there are none."""
     columns: dict[str, Column | None] = field(default_factory=dict)
     """None for a key with too many values."""
     selected: dict[Condition, Ints] = field(default_factory=dict)
     postings: dict[str, Posting] = field(default_factory=dict)
+    counted: tuple[tuple[str, ...], int, list[int]] | None = None
+    """The first question's words, the number of passages, and how many of them hold each word."""
 
 
 class CommitCache:
@@ -96,16 +96,22 @@ class CommitCache:
         self._keep(commit.selected, where, rows, MOST_FILTERS)
         return rows
 
+    def rows(self, connection: sqlite3.Connection) -> Ints:
+        """Return all rows, ascending; nobody may change the array."""
+        return self._rows(connection, self._current(connection))
+
     def rank(self, connection: sqlite3.Connection, words: Sequence[str], k: int, where: Condition | None) -> list[Scored]:
         """Return the k rows that BM25 puts first for any of these words."""
         commit = self._current(connection)
         first = commit.words_asked == 0
         commit.words_asked += 1
-        if (first and where is None) or k < 1:  # SQLite reads every document for both together
+        if k < 1 or (
+            first and where is None and not self._are_frequent(connection, commit, words)
+        ):  # SQLite reads every document for a filter
             return read_lexical(connection, words, k, where)
         rows_P = self._rows(connection, commit)
         scores_P = np.zeros(len(rows_P))
-        for word in quote_words(words):
+        for word in distinct_words(words):
             posting = self._posting(connection, commit, word)
             scores_P[posting.positions] += posting.scores
         if where is not None:
@@ -118,10 +124,23 @@ class CommitCache:
     def frequencies(self, connection: sqlite3.Connection, words: Sequence[str]) -> tuple[int, list[int]]:
         """Return the number of passages, and how many of them hold each word."""
         commit = self._current(connection)
-        if commit.words_asked <= 1 and not all(word in commit.postings for word in quote_words(words)):
-            return read_word_frequencies(connection, words)
-        postings = (self._posting(connection, commit, word) for word in quote_words(words))
+        distinct = distinct_words(words)
+        if commit.words_asked <= 1 and not all(word in commit.postings for word in distinct):
+            return self._first_frequencies(connection, commit, distinct)
+        postings = (self._posting(connection, commit, word) for word in distinct)
         return len(self._rows(connection, commit)), [len(posting.positions) for posting in postings]
+
+    def _are_frequent(self, connection: sqlite3.Connection, commit: Commit, words: Sequence[str]) -> bool:
+        """Say whether FTS5 would take longer to score the passages of these words than it takes to read all lengths."""
+        passages, frequencies = self._first_frequencies(connection, commit, distinct_words(words))
+        return sum(frequencies) > FREQUENT_PART * passages
+
+    def _first_frequencies(self, connection: sqlite3.Connection, commit: Commit, words: Sequence[str]) -> tuple[int, list[int]]:
+        """Count the passages of the first question's words, once."""
+        if commit.counted is None or commit.counted[0] != tuple(words):
+            commit.counted = (tuple(words), *read_word_frequencies(connection, words))
+        _, passages, frequencies = commit.counted
+        return passages, frequencies
 
     def _current(self, connection: sqlite3.Connection) -> Commit:
         generation = read_generation(connection)
@@ -132,8 +151,16 @@ class CommitCache:
 
     def _rows(self, connection: sqlite3.Connection, commit: Commit) -> Ints:
         if commit.rows_P is None:
-            commit.rows_P = read_rows(connection, None)
+            rows_P = read_rows(connection, None)
+            rows_P.flags.writeable = False
+            commit.rows_P = rows_P
         return commit.rows_P
+
+    def _norms(self, connection: sqlite3.Connection, commit: Commit) -> Doubles | None:
+        if not commit.has_norms:
+            commit.norms_P = read_norms(connection, self._rows(connection, commit))
+            commit.has_norms = True
+        return commit.norms_P
 
     def _mask(self, connection: sqlite3.Connection, commit: Commit, where: Condition) -> Flags | None:
         """Say of every passage whether its document meets the condition; None where SQLite has to say it."""
@@ -153,7 +180,7 @@ class CommitCache:
     def _posting(self, connection: sqlite3.Connection, commit: Commit, word: str) -> Posting:
         known = commit.postings.get(word)
         if known is None:
-            known = _read_posting(connection, word, self._rows(connection, commit))
+            known = read_posting(connection, word, self._rows(connection, commit), self._norms(connection, commit))
             with self._lock:
                 commit.postings[word] = known
                 while len(commit.postings) > 1 and sum(len(each.positions) for each in commit.postings.values()) > MOST_POSTINGS:
@@ -166,16 +193,6 @@ class CommitCache:
             kept[key] = value
             while len(kept) > most:
                 kept.pop(next(iter(kept)))
-
-
-def _read_posting(connection: sqlite3.Connection, word: str, rows_P: Ints) -> Posting:
-    """Read the passages that hold a word, which is quoted as FTS5 wants it."""
-    found = connection.execute("SELECT rowid, rank FROM words WHERE words MATCH ?", (word,)).fetchall()
-    rows = np.array([row for row, _ in found], dtype=np.int64)
-    positions = np.searchsorted(rows_P, rows)
-    there = np.flatnonzero(positions < len(rows_P))
-    there = there[rows_P[positions[there]] == rows[there]]  # all of them, unless the file is damaged
-    return Posting(positions[there].astype(np.int32), -np.array([score for _, score in found])[there])
 
 
 def _read_column(connection: sqlite3.Connection, key: str) -> Column | None:

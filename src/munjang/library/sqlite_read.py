@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -31,6 +32,7 @@ _VECTORS = """
 _VECTOR_TYPES = (int, int, int, int, bytes, int, str)
 _DOCUMENTS = "SELECT number, id, text, metadata, content_hash, checksum FROM documents"
 _DOCUMENT_TYPES = (int, str, str, str, str, int)
+_ROWS_AT_ONCE = 1_000_000
 
 
 def read_documents(connection: sqlite3.Connection, ids: Sequence[str], name: str) -> dict[str, Document]:
@@ -67,7 +69,7 @@ def read_vectors_of(connection: sqlite3.Connection, rows: Sequence[int] | Ints, 
 def read_rows(connection: sqlite3.Connection, where: Condition | None) -> Ints:
     """Return the rows of the documents that meet the condition."""
     if where is None:
-        return _ints(connection.execute("SELECT row FROM passages ORDER BY row"))
+        return _read_all_rows(connection)
     sql, values = where_sqlite(where)
     numbers = f"SELECT number FROM documents WHERE {sql}"  # noqa: S608
     return _ints(connection.execute(f"SELECT row FROM passages WHERE document IN ({numbers}) ORDER BY row", values))  # noqa: S608
@@ -113,14 +115,21 @@ def read_word_frequencies(connection: sqlite3.Connection, words: Sequence[str]) 
 
 def read_words_between(connection: sqlite3.Connection, first: str, last: str) -> dict[str, int]:
     """Return the words in a range, and how many passages hold each."""
-    if not connection.execute("SELECT count(*) FROM temp.sqlite_master WHERE name = 'vocabulary'").fetchone()[0]:
+    sql = f"SELECT term, doc FROM {read_vocabulary(connection, 'row')} WHERE term >= ? AND term < ?"  # noqa: S608
+    return dict(connection.execute(sql, (first, last)).fetchall())
+
+
+def read_vocabulary(connection: sqlite3.Connection, kind: Literal["row", "instance"]) -> str:
+    """Return the name of FTS5's table of words: one row for each word, or for each place of a word."""
+    name = f"vocabulary_of_{kind}s"
+    if not connection.execute("SELECT count(*) FROM temp.sqlite_master WHERE name = ?", (name,)).fetchone()[0]:
         (query_only,) = connection.execute("PRAGMA query_only").fetchone()
         connection.execute("PRAGMA query_only = OFF")  # a view of the index, which stands in the connection and in no file
         try:
-            connection.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'words', 'row')")
+            connection.execute(f"CREATE VIRTUAL TABLE temp.{name} USING fts5vocab('main', 'words', '{kind}')")
         finally:
             connection.execute(f"PRAGMA query_only = {int(query_only)}")
-    return dict(connection.execute("SELECT term, doc FROM temp.vocabulary WHERE term >= ? AND term < ?", (first, last)).fetchall())
+    return f"temp.{name}"
 
 
 def read_has_key(connection: sqlite3.Connection, key: str) -> bool:
@@ -185,11 +194,36 @@ def _vector_block(found: list[tuple[int, int, int, int, bytes, int, str]], dimen
 
 def quote_words(words: Sequence[str]) -> list[str]:
     """Return the words as FTS5 reads them literally, once each."""
-    return ['"' + word.replace('"', '""') + '"' for word in dict.fromkeys(words[:MAX_WORDS]) if word and "\x00" not in word]
+    return ['"' + word.replace('"', '""') + '"' for word in distinct_words(words)]
+
+
+def distinct_words(words: Sequence[str]) -> list[str]:
+    """Return the words that are looked for, once each."""
+    return [word for word in dict.fromkeys(words[:MAX_WORDS]) if word and "\x00" not in word]
 
 
 def _to_json(rows: Sequence[int] | Ints) -> str:
     return json.dumps([int(row) for row in rows])
+
+
+def _read_all_rows(connection: sqlite3.Connection) -> Ints:
+    """Return all rows: SQLite writes many as one text, since a Python object for each takes three times as long."""
+    sql = "SELECT json_group_array(row) FROM (SELECT row FROM passages WHERE row > ? ORDER BY row LIMIT ?)"
+    parts: list[Ints] = []
+    after = -(2**63)
+    while not parts or len(parts[-1]) == _ROWS_AT_ONCE:
+        parts.append(parse_integers(connection.execute(sql, (after, _ROWS_AT_ONCE)).fetchone()[0]))
+        after = int(parts[-1][-1]) if len(parts[-1]) else after
+    return np.concatenate(parts)
+
+
+def parse_integers(text: str) -> Ints:
+    """Return the numbers of a JSON list.
+
+    >>> parse_integers("[3,5]").tolist(), parse_integers("[]").tolist()
+    ([3, 5], [])
+    """
+    return np.fromstring(text[1:-1], dtype=np.int64, sep=",") if len(text) > 2 else np.empty(0, dtype=np.int64)
 
 
 def _ints(found: sqlite3.Cursor) -> Ints:

@@ -145,10 +145,8 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
 
     def rows(self, where: Condition | None = None, /) -> Ints:
         """Return the rows of all documents that meet the condition."""
-        if where is None:
-            return super().rows()
         with self._connections.snapshot() as connection:
-            return self._cache.select(connection, where)
+            return self._cache.rows(connection) if where is None else self._cache.select(connection, where)
 
     def lexical(self, words: Sequence[str], k: int, /, *, where: Condition | None = None) -> list[Scored]:
         """Return the k rows that fit these words best."""
