@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-from munjang.engine.cross import OWN_SETTINGS
 from munjang.models.registry import BUNDLED
 
 HERE = Path(__file__).parent
@@ -29,7 +28,6 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("name", nargs="?")
     parser.add_argument("--hashes", action="store_true", help="write the hashes of the bundled models again, and nothing else")
-    parser.add_argument("--rerank-share", type=float, help="the weight that a re-ranker asks for; the rest goes to the first-stage score")
     chosen = parser.parse_args()
     if chosen.hashes:
         write_hashes()
@@ -42,10 +40,6 @@ def main() -> None:
     for weights in target.rglob("*.safetensors"):
         save_file({name: halved(array) for name, array in load_file(weights).items()}, weights, metadata={"format": "pt"})
         weights.chmod(0o644)  # safetensors writes for its owner alone
-    if chosen.rerank_share is not None:
-        config = json.loads((target / "config.json").read_text(encoding="utf-8"))
-        config[OWN_SETTINGS] = {"rerank_share": chosen.rerank_share}
-        (target / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     shutil.copy(HERE / chosen.name / "CARD.md", target / "README.md")
     size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
     print(f"{chosen.name}: {size / 1e6:.1f} MB")

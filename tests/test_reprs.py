@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from tests.public_names import public_classes
 
-from munjang import CrossEncoder, Library, SentenceEncoder, cluster, extract_keywords, fit_topics
+from munjang import LateReranker, Library, SentenceEncoder, cluster, extract_keywords, fit_topics
 from munjang.data.rows import ScoredPair
 from munjang.evaluate.sts import evaluate_sts
 from munjang.library.index_config import Tuning
@@ -97,9 +97,7 @@ def test_models_say_their_name_and_size(encoder: SentenceEncoder, tiny_bert_fold
         repr(encoder)
         == f"SentenceEncoder('{tiny_bert_folder.name}', 32 dimensions, {encoder.engine.layers} layers, float32, at most 24 tokens)"
     )
-    reranker = repr(CrossEncoder.load())
-    assert reranker.startswith("CrossEncoder('ko-en-rerank-small', 1 label, float32, at most ")
-    assert is_one_short_line(reranker)
+    assert repr(LateReranker(encoder)) == f"LateReranker('{tiny_bert_folder.name}', float32, at most 24 tokens)"
 
 
 def test_all_that_models_return_is_short(encoder: SentenceEncoder) -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.public_names import public_classes
 
 import munjang
-from munjang import CrossEncoder, Library, SentenceEncoder
+from munjang import Library, SentenceEncoder
 from munjang.data.rows import ScoredPair, Triplet
 from munjang.library.results import Hit, Hits
 from munjang.tables import SHOWN_ROWS, SHOWN_TEXT, Table, write_html
@@ -49,8 +49,8 @@ MADE: dict[str, Callable[[SentenceEncoder], Table]] = {
     "MinedPairs": lambda model: munjang.mine_pairs(VECTORS, threshold=-1.0),
     "Deduped": lambda model: munjang.dedupe(VECTORS[[0, 1, 0, 2]]),
     "TextLabels": lambda model: munjang.classify_texts(TEXTS, ["weather", "animals"], model),
-    "PairScores": lambda model: CrossEncoder.load().predict_with_report([("rain", text) for text in TEXTS]),
-    "Ranking": lambda model: CrossEncoder.load().rank("rain", TEXTS),
+    "PairScores": lambda model: munjang.LateReranker(model).predict_with_report([("rain", text) for text in TEXTS]),
+    "Ranking": lambda model: munjang.LateReranker(model).rank("rain", TEXTS),
     "Morphology": lambda model: munjang.analyse(["비가 많이 온다."])[0],
     "StsResult": evaluate_sts,
     "NamedScores": lambda model: munjang.evaluate_triplets(model, [Triplet(*TEXTS[:3])], resamples=20),

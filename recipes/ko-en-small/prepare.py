@@ -1,4 +1,4 @@
-"""The data files of ../shared/data → the training files of ko-en-small and ko-en-rerank-small: pairs, triplets, scores, plain texts.
+"""The data files of ../shared/data → the training files of ko-en-small: pairs, triplets, scores, plain texts.
 
 Left out of everything: each text that stands in the dev or test part of a set that is reported (KorSTS, STSb, KLUE-NLI, KorQuAD, TyDi QA),
 in either language and whatever its letter case and punctuation; XNLI (its licence); 1,500 Tatoeba pairs, which are written apart: 500 to

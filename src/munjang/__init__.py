@@ -19,7 +19,9 @@ _NAMES = {
     "munjang.models.batch_encoder": ("Encoded", "TokenVectors"),
     "munjang.models.prompted_encoder": ("PromptedEncoder",),
     "munjang.models.multi_vector_encoder": ("MultiVectorEncoder",),
-    "munjang.models.cross_encoder": ("CrossEncoder", "RankedText", "Ranking"),
+    "munjang.models.cross_encoder": ("CrossEncoder",),
+    "munjang.models.late_reranker": ("LateReranker",),
+    "munjang.models.ranking": ("RankedText", "Ranking"),
     "munjang.models.pair_classifier": ("PairClassifier",),
     "munjang.models.pair_scores": ("LabelScorer", "PairScores"),
     "munjang.models.score_pairs": ("score_pairs",),
@@ -208,18 +210,19 @@ if TYPE_CHECKING:
     from munjang.models.batch_encoder import Encoded as Encoded
     from munjang.models.batch_encoder import TokenVectors as TokenVectors
     from munjang.models.cross_encoder import CrossEncoder as CrossEncoder
-    from munjang.models.cross_encoder import RankedText as RankedText
-    from munjang.models.cross_encoder import Ranking as Ranking
     from munjang.models.export import ExportReport as ExportReport
     from munjang.models.export import export_onnx as export_onnx
     from munjang.models.inspect import compare_tokens as compare_tokens
     from munjang.models.inspect import inspect_text as inspect_text
+    from munjang.models.late_reranker import LateReranker as LateReranker
     from munjang.models.long_text import TruncationWarning as TruncationWarning
     from munjang.models.multi_vector_encoder import MultiVectorEncoder as MultiVectorEncoder
     from munjang.models.pair_classifier import PairClassifier as PairClassifier
     from munjang.models.pair_scores import LabelScorer as LabelScorer
     from munjang.models.pair_scores import PairScores as PairScores
     from munjang.models.prompted_encoder import PromptedEncoder as PromptedEncoder
+    from munjang.models.ranking import RankedText as RankedText
+    from munjang.models.ranking import Ranking as Ranking
     from munjang.models.score_pairs import score_pairs as score_pairs
     from munjang.models.sentence_encoder import SentenceEncoder as SentenceEncoder
     from munjang.report.text_map import TextMap as TextMap

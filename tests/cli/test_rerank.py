@@ -66,7 +66,7 @@ def test_a_search_says_how_far_its_reranker_got(munjang: Munjang, tmp_path: Path
 def test_a_budget_without_a_reranker_is_refused(munjang: Munjang, tmp_path: Path) -> None:
     found = munjang("search", tmp_path / "rain.db", "the sun", "--budget", "1")
     assert found.code == 2
-    assert "add --rerank" in found.err
+    assert "name one with --reranker" in found.err
 
 
 def test_pairs_that_are_cut_are_counted_without_naming_python(munjang: Munjang, tmp_path: Path, cross_folder: Path) -> None:

@@ -11,10 +11,9 @@ import pytest
 from munjang.errors import DamagedFile, UsageError
 from munjang.library.copying import copy_library
 from munjang.library.index_config import Tuning
-from munjang.library.late import SKIP, WEIGHT, WEIGHT_AFTER_MEANING
 from munjang.library.library import Library
 from munjang.models.sentence_encoder import SentenceEncoder
-from munjang.vectors.maxsim import maxsim_exact
+from munjang.vectors.maxsim import SKIP, WEIGHT, WEIGHT_AFTER_MEANING, maxsim_exact
 
 TEXTS = {
     "a": "the cat sat on the mat",
@@ -103,15 +102,19 @@ def test_an_explanation_says_which_word_met_which(late):
 def test_an_existing_library_gets_its_token_vectors_later(opened, model):
     library = opened(model, tuning=Tuning(batch_documents=2))
     library.add(records())
-    with pytest.raises(UsageError, match="no token vectors"):
-        library.search("snow", rerank="late")
+    made_now = library.search("snow", rerank="late")
+    assert {(hit.scored_by, hit.reranked) for hit in made_now} == {("late", True)}
+    assert library.search("snow", rerank=True) == made_now
+    assert library.info().token_vectors is None
+    with pytest.raises(UsageError, match="budget_seconds limits a cross-encoder"):
+        library.search("snow", rerank=True, budget_seconds=1)
     with pytest.raises(UsageError, match="5 documents without token vectors"):
         opened(model, token_vectors="1bit")
     seen: list[int] = []
     assert library.add_token_vectors(progress=seen.append) == 5
     assert seen == [2, 2, 1]
     assert library.add_token_vectors() == 0
-    assert library.search("snow", k=1)[0].scored_by == "late"
+    assert library.search("snow") == made_now
     library.add(records(g="late again"))
     assert None not in codes_by_id(library).values()
     with pytest.raises(UsageError, match="keeps token vectors in 1bit"):

@@ -101,9 +101,9 @@ def test_a_file_without_texts_fails_and_says_so(small: Running) -> None:
 
 def test_a_server_without_a_cross_encoder_or_a_folder_says_how_to_start_it(model: SentenceEncoder) -> None:
     with running(ServerSettings(limits=LIMITS), model) as bare:
-        ranked = bare.post("/rerank", {"query": "cat", "texts": ["dog"]})
-        assert ranked.status == 424
-        assert ranked.json["error"] == "no cross-encoder is served\n  start the server with --reranker"
+        labelled = bare.post("/predict", {"inputs": "cat"})
+        assert labelled.status == 424
+        assert labelled.json["error"] == "no cross-encoder is served\n  start the server with --reranker"
         made = bare.post("/api/libraries", {"name": "new"})
         assert made.status == 403
         assert made.json["error"]["message"] == "this server keeps no new libraries\n  start it with --data FOLDER"

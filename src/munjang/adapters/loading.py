@@ -17,14 +17,14 @@ from munjang.models.registry import resolve
 from munjang.types import DEFAULT_COMPUTE, DEFAULT_LONG_TEXT, Compute, Floats, LongText
 
 if TYPE_CHECKING:  # loaded with the first model: `llm` imports its plugins for every command
-    from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.prompted_encoder import Role
+    from munjang.models.ranking import Ranker
     from munjang.models.sentence_encoder import SentenceEncoder
 
 Model: TypeAlias = Union[str, Path, "SentenceEncoder", None]
 """A name, a folder or a loaded model; None is the default model."""
 
-Reranker: TypeAlias = Union[str, Path, "CrossEncoder", None]
+Reranker: TypeAlias = Union[str, Path, "Ranker", None]
 
 KEPT = 4
 """How many models stay in memory for adapters that know a model by its name only."""
@@ -60,11 +60,15 @@ def load_encoder(model: Model, *, compute: Compute = DEFAULT_COMPUTE) -> Sentenc
     return model if isinstance(model, SentenceEncoder) else SentenceEncoder.load(model, compute=compute)
 
 
-def load_reranker(model: Reranker, *, compute: Compute = DEFAULT_COMPUTE) -> CrossEncoder:
-    """Load a cross-encoder, unless it is loaded already."""
+def load_reranker(model: Reranker, *, compute: Compute = DEFAULT_COMPUTE) -> Ranker:
+    """Load a cross-encoder, unless it is loaded already; None is the default model, whose tokens are compared."""
     from munjang.models.cross_encoder import CrossEncoder
+    from munjang.models.late_reranker import LateReranker
+    from munjang.models.ranking import Ranker
 
-    return model if isinstance(model, CrossEncoder) else CrossEncoder.load(model, compute=compute)
+    if isinstance(model, Ranker):
+        return model
+    return LateReranker(load_encoder(None, compute=compute)) if model is None else CrossEncoder.load(model, compute=compute)
 
 
 def load_encoder_once(name: str | Path | None, *, compute: Compute = DEFAULT_COMPUTE) -> SentenceEncoder:

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from munjang.adapters.loading import Model, Reranker, load_encoder, load_reranker, make_missing_error
-from munjang.models.cross_encoder import CrossEncoder
 from munjang.models.prompted_encoder import ROLE_PROMPTS
+from munjang.models.ranking import Ranker
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.types import DEFAULT_COMPUTE, DEFAULT_PRECISION, Compute, Floats, Precision
 
@@ -110,7 +110,7 @@ def _list_rows(vectors: Any) -> Floats:
     return np.asarray(vectors, np.float32)  # MTEB may have made tensors of them
 
 
-def _make_meta(model: SentenceEncoder | CrossEncoder, facts: dict[str, Any]) -> Any:
+def _make_meta(model: SentenceEncoder | Ranker, facts: dict[str, Any]) -> Any:
     try:
         from mteb.models.model_meta import ModelMeta, ScoringFunction
     except ImportError as error:

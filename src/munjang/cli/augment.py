@@ -56,6 +56,8 @@ def augment(
     check_format(output)
     if cosine and cross is not None:
         raise UsageError("--cosine and --cross both choose the labels\n  leave out one of them")
+    if not cosine and cross is None:
+        raise UsageError("nothing is there to label the pairs\n  name a cross-encoder with --cross, or take the model's scores by --cosine")
     texts, known = _texts(file, text_column)
     note(count(len(set(texts)), "different text") + (f", {count(len(known), 'pair')} of them are known" if known else ""))
     scorer = None if cosine else ProgressScorer(load_cross_encoder(cross, compute=compute))

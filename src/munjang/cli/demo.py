@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from munjang.cli.load_model import load_cross_encoder, load_model
+from munjang.cli.load_model import load_model
 from munjang.cli.options import ComputeOption, JsonOption, ModelOption, examples, new_app
 from munjang.cli.show import emit, note, print_table
-from munjang.models.registry import has_default_reranker
-from munjang.types import DEFAULT_COMPUTE, Compute
+from munjang.types import DEFAULT_COMPUTE
 from munjang.wording import count
 
 if TYPE_CHECKING:
-    from munjang.models.cross_encoder import CrossEncoder
+    from munjang.models.late_reranker import LateReranker
     from munjang.models.samples import DemoQuery, Sample
     from munjang.models.sentence_encoder import SentenceEncoder
 
@@ -45,7 +44,7 @@ class DemoHit:
 def demo(
     k: Annotated[int, typer.Option("--top", "-k", min=1, help="Sentences per query.")] = 3,
     model: ModelOption = None,
-    rerank: Annotated[bool, typer.Option("--rerank/--no-rerank", help="Re-rank the best hits with the bundled re-ranker.")] = True,
+    rerank: Annotated[bool, typer.Option("--rerank/--no-rerank", help="Re-rank the best hits by their tokens (MaxSim).")] = True,
     compute: ComputeOption = DEFAULT_COMPUTE,
     as_json: JsonOption = False,
 ) -> None:
@@ -57,7 +56,7 @@ def demo(
 
     start = time.perf_counter()
     encoder = load_model(model, compute=compute)
-    reranker = _default_reranker(compute) if rerank else None
+    reranker = _make_reranker(encoder) if rerank else None
     loaded = time.perf_counter()
     samples = load_samples()
     hits = search_samples(encoder, samples, DEMO_QUERIES, k=k, reranker=reranker)
@@ -81,7 +80,7 @@ def demo(
 
 
 def search_samples(
-    encoder: SentenceEncoder, samples: list[Sample], queries: tuple[DemoQuery, ...], *, k: int, reranker: CrossEncoder | None = None
+    encoder: SentenceEncoder, samples: list[Sample], queries: tuple[DemoQuery, ...], *, k: int, reranker: LateReranker | None = None
 ) -> list[DemoHit]:
     """Return the k best sentences of every query, best first; a re-ranker reads the nearest ones again."""
     from munjang.vectors.topk import top_k
@@ -99,13 +98,18 @@ def search_samples(
     ]
 
 
-def _rerank(query: str, found: list[tuple[float, int]], samples: list[Sample], reranker: CrossEncoder) -> list[tuple[float, int]]:
-    """Return scores and places in the order that a library's search with --rerank would give."""
-    from munjang.library.rerank import rerank_hits
-    from munjang.library.results import Hit
+def _rerank(query: str, found: list[tuple[float, int]], samples: list[Sample], reranker: LateReranker) -> list[tuple[float, int]]:
+    """Return scores and places as a library's search by meaning with --rerank weighs them."""
+    from munjang.vectors.maxsim import WEIGHT_AFTER_MEANING as WEIGHT
 
-    hits = [Hit(str(place), score, samples[place].text, {}, 0, len(samples[place].text)) for score, place in found]
-    return [(hit.score, int(hit.id)) for hit in rerank_hits(query, hits, reranker, least=-1.0)]
+    scores = reranker.predict([(query, samples[place].text) for _, place in found]).tolist()
+    return sorted(((WEIGHT * own + (1 - WEIGHT) * first, place) for own, (first, place) in zip(scores, found, strict=True)), reverse=True)
+
+
+def _make_reranker(encoder: SentenceEncoder) -> LateReranker:
+    from munjang.models.late_reranker import LateReranker
+
+    return LateReranker(encoder)
 
 
 def _hit(query: DemoQuery, sample: Sample, *, rank: int, score: float) -> DemoHit:
@@ -119,10 +123,6 @@ def _hit(query: DemoQuery, sample: Sample, *, rank: int, score: float) -> DemoHi
         on_subject=sample.subject == query.subject,
         text=sample.text,
     )
-
-
-def _default_reranker(compute: Compute) -> CrossEncoder | None:
-    return load_cross_encoder(compute=compute) if has_default_reranker() else None
 
 
 def _print(hits: list[DemoHit]) -> None:

@@ -25,7 +25,7 @@ from munjang.cli.show import emit, one_line, size_text
 from munjang.engine.devices import DEVICES
 from munjang.errors import FolderError
 from munjang.limits import usable_cores
-from munjang.models.registry import Found, list_models, models_home, resolve, resolve_reranker
+from munjang.models.registry import Found, list_models, models_home, resolve
 from munjang.wording import count
 
 app = new_app()
@@ -74,7 +74,6 @@ def models() -> Iterator[Finding]:
     looked_at = [found for found in known if found.origin == "bundled" or (default is not None and found.path == default.path)]
     for found in looked_at:
         yield model_finding(found, is_default=default is not None and found.path == default.path)
-    yield reranker_finding()
     others = len(known) - len(looked_at)
     if others:
         yield fine("other models", f"{others}; munjang models check NAME checks one")
@@ -90,14 +89,6 @@ def model_finding(found: Found, *, is_default: bool) -> Finding:
         what, _, advice = checked.problem.partition("\n  ")
         return wrong(name, what, advice or "install it again, or name another model in your commands")
     return fine(name, f"{found.origin}{', the default' if is_default else ''}: sound, {checked.tensors} tensors")
-
-
-def reranker_finding() -> Finding:
-    """Say whether re-ranking works without naming a model."""
-    try:
-        return fine("re-ranker", resolve_reranker().name)
-    except FolderError:
-        return tell("re-ranker", "none is bundled", "munjang search --rerank needs --reranker with a cross-encoder's folder")
 
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from munjang.models.cross_encoder import CrossEncoder
     from munjang.models.pair_classifier import PairClassifier
     from munjang.models.prompted_encoder import PromptedEncoder
+    from munjang.models.ranking import Ranker
     from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.types import Vectors
 
@@ -85,10 +86,17 @@ def load_scorer(name: str | None, *, compute: Compute = DEFAULT_COMPUTE) -> Prog
 
 
 def load_cross_encoder(name: str | Path | None = None, *, compute: Compute = DEFAULT_COMPUTE) -> CrossEncoder:
-    """Load a cross-encoder, the default one without a name, where --device and --engine ask for it."""
+    """Load a cross-encoder where --device and --engine ask for it."""
     from munjang.models.cross_encoder import CrossEncoder
 
     return _tell(CrossEncoder.load(name, compute=compute, device=chosen_device(), engine=chosen_engine()))
+
+
+def load_ranker(name: str | None, *, late: bool = False, compute: Compute = DEFAULT_COMPUTE) -> Ranker:
+    """Load what ranks texts: the cross-encoder of a name; without one, or with `late`, a sentence encoder whose tokens are compared."""
+    from munjang.models.late_reranker import LateReranker
+
+    return LateReranker(load_model(name, compute=compute)) if late or name is None else load_cross_encoder(name, compute=compute)
 
 
 def load_other_model(name: str | Path | None, *, compute: Compute = DEFAULT_COMPUTE, pooling: Pooling | None = None) -> SentenceEncoder:

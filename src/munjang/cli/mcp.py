@@ -34,7 +34,7 @@ def mcp(
     library: Annotated[list[str], typer.Option("--library", "-l", help="A library to search; may be repeated.")],
     model: ModelsOption = None,
     rerank_model: Annotated[
-        list[str] | None, typer.Option("--reranker", help="A cross-encoder's name or folder. Default: the default one, if any.")
+        list[str] | None, typer.Option("--reranker", help="A cross-encoder's name or folder. Default: the model's own tokens re-rank.")
     ] = None,
     write: Annotated[bool, typer.Option("--write", help="Offer tools that change libraries, too.")] = False,
     http: Annotated[bool, typer.Option("--http", help="Serve streamable HTTP at /mcp instead of standard input and output.")] = False,

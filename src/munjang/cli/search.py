@@ -47,7 +47,7 @@ def search(
         bool | None,
         typer.Option(
             "--rerank/--no-rerank",
-            help="Re-rank the best 50 hits: by token vectors if the library has them (which is the default), else with a cross-encoder.",
+            help="Re-rank the best 50 hits by their tokens (the default where the library keeps token vectors; else they are made now).",
             show_default=False,
         ),
     ] = None,
@@ -74,8 +74,8 @@ def search(
         raise UsageError("--hybrid and --by contradict each other\n  leave one of them out")
     if options["by"] == "words" and (options["like"] or options["unlike"]):
         raise UsageError("--like and --unlike change what a query means, which --by words does not look at\n  leave --by out")
-    if options["budget_seconds"] is not None and not (rerank or reranker):
-        raise UsageError("--budget limits re-ranking, but nothing is re-ranked\n  add --rerank, or leave --budget out")
+    if options["budget_seconds"] is not None and not reranker:
+        raise UsageError("--budget limits a cross-encoder, but none re-ranks\n  name one with --reranker, or leave --budget out")
     if options["rerank_share"] is not None and rerank is False:
         raise UsageError("--rerank-share is the re-ranker's weight, but nothing is re-ranked\n  leave --no-rerank or --rerank-share out")
     if rerank is False and reranker:
@@ -87,14 +87,14 @@ def search(
             raise UsageError(
                 "--rerank-share is the re-ranker's weight, but nothing is re-ranked\n  add --rerank, or leave --rerank-share out"
             )
-        scorer = _scorer(reranker) if reranker or (rerank and not has_tokens) else None
+        scorer = None if reranker is None else _scorer(reranker)
         notes: list[str] = []
         answers = [opened.search(query, rerank=rerank if scorer is None else scorer, notes=notes, **options) for query in asked]
         for message in dict.fromkeys(notes):
             note(message)
         if not any(answers) and not opened.info().documents:
             note(f"{library}: the library is empty\n  add documents with munjang add")
-        has_scorer = scorer is not None or (has_tokens and rerank is not False)
+        has_scorer = scorer is not None or bool(rerank) or (has_tokens and rerank is not False)
         rows = [[_row(hit, query, opened, has_scorer=has_scorer) for hit in hits] for query, hits in zip(asked, answers, strict=True)]
     if output is not None:
         write_rows(output, [_flat(query, rank, row) for query, each in zip(asked, rows, strict=True) for rank, row in enumerate(each, 1)])
@@ -133,7 +133,7 @@ def _flat(query: str | None, rank: int, row: dict[str, Any]) -> dict[str, Any]:
     return {"query": query, "rank": rank, **row}
 
 
-def _scorer(name: str | None) -> Scorer:
+def _scorer(name: str) -> Scorer:
     from munjang.cli.load_model import load_cross_encoder
 
     return load_cross_encoder(name)

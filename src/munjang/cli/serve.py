@@ -15,9 +15,9 @@ from munjang.cli.load_model import load_cross_encoder, load_model
 from munjang.cli.options import Chosen, JsonOption, LibraryComputeOption, ModelsOption, Takes, examples, new_app
 from munjang.cli.show import emit, note
 from munjang.cli.text_analysis import DictionaryOption
-from munjang.errors import FolderError, InputError, MissingExtra, UsageError, quote
+from munjang.errors import MissingExtra, UsageError, quote
 from munjang.limits import SERVE_LIMITS
-from munjang.models.registry import models_home, resolve, resolve_reranker
+from munjang.models.registry import models_home, resolve
 from munjang.serve.settings import ServerSettings, check_settings
 from munjang.types import Compute
 
@@ -46,7 +46,7 @@ def serve(
     model: ModelsOption = None,
     rerank_model: Annotated[
         list[str] | None,
-        typer.Option("--reranker", help="A cross-encoder's name or folder; may be repeated. Default: the default one, if any."),
+        typer.Option("--reranker", help="A cross-encoder's name or folder; may be repeated. Default: the model's own tokens re-rank."),
     ] = None,
     pair_classifier: Annotated[
         list[str] | None, typer.Option(help="The folder of a pair classifier for /predict and /api/score; may be repeated.")
@@ -227,11 +227,5 @@ def _pair_classifiers(names: list[str], compute: Compute) -> list[PairClassifier
 
 
 def load_rerankers(names: list[str], compute: Compute) -> list[CrossEncoder]:
-    """Load the cross-encoders that are named, or the default one where there is one."""
-    if names:
-        return [load_cross_encoder(resolve_reranker(name).path, compute=compute) for name in names]
-    try:
-        found = resolve_reranker(None)
-    except (FolderError, InputError):
-        return []
-    return [load_cross_encoder(found.path, compute=compute)]
+    """Load the cross-encoders that are named."""
+    return [load_cross_encoder(resolve(name).path, compute=compute) for name in names]

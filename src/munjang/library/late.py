@@ -4,8 +4,7 @@ A library with token vectors keeps a few bits for every token of a passage (`vec
 vector. A codebook holds the mean of a model's token vectors and how far they stand from it. It is fitted once, on fixed texts, and stored:
 so it does not depend on what is added first, and two libraries of one model have the same one. Codes of a model that the library no longer
 has are not used. A passage without codes, which an earlier Munjang may have added, gets them at the time of the search.
-
-Special tokens and the prompt's are left out on both sides: every text has them, so they tell nothing.
+A library without token vectors makes those of its best hits at the time of a search that asks for them.
 """
 
 from __future__ import annotations
@@ -19,9 +18,8 @@ from munjang.errors import UsageError
 from munjang.library.passages import fitting_passages
 from munjang.library.results import Hit, WordMatch
 from munjang.library.store import Settings, Store, StoredCodebook
-from munjang.types import Encoder, SkippedTokens, TokenEncoder, Vectors
-from munjang.vectors.maxsim import TokenCodes, TokenFormat, fit_codebook, maxsim, token_similarities
-from munjang.vectors.similarity import normalize
+from munjang.types import Encoder, TokenEncoder, Vectors
+from munjang.vectors.maxsim import DEFAULT_FORMAT, SKIP, TokenCodes, TokenFormat, fit_codebook, maxsim, token_similarities
 from munjang.wording import count
 
 TEXTS = (
@@ -68,14 +66,6 @@ TEXTS = (
 )
 
 
-SKIP: tuple[SkippedTokens, ...] = ("special", "prompt")
-WEIGHT, WEIGHT_AFTER_MEANING = 0.5, 0.9
-"""The weight of MaxSim where nobody says otherwise, after words and meaning and after meaning alone; the rest goes to the first stage.
-
-Chosen on questions that are not reported (docs/results.md, library and search).
-"""
-
-
 def require_tokens(encoder: Encoder) -> TokenEncoder:
     """Return the encoder if it has vectors of tokens; refuse one that has not."""
     if not isinstance(encoder, TokenEncoder):
@@ -97,6 +87,23 @@ def find_codebook(store: Store) -> StoredCodebook | None:
     """Return the codebook by which a store's passages can be re-ranked: of its own model, and every passage has codes."""
     stored = store.codebook()
     return stored if stored is not None and stored.complete and stored.fingerprint == store.settings().fingerprint else None
+
+
+def choose_search_codebook(store: Store, encoder: Encoder) -> tuple[StoredCodebook, bool]:
+    """Return the codebook that passages are compared by, and whether the store's codes are of it; those without get theirs then."""
+    stored = store.codebook()
+    if stored is not None and stored.fingerprint == store.settings().fingerprint:
+        return stored, True
+    if encoder.fingerprint not in _FITTED:
+        if len(_FITTED) >= MOST_FITTED:
+            _FITTED.clear()
+        _FITTED[encoder.fingerprint] = make_codebook(encoder, DEFAULT_FORMAT)
+    return _FITTED[encoder.fingerprint], False
+
+
+MOST_FITTED = 16
+_FITTED: dict[str, StoredCodebook] = {}
+"""Codebooks of models whose libraries keep none, by fingerprint; fitting one takes as long as encoding its texts."""
 
 
 def choose_codebook(store: Store, encoder: Encoder, format: TokenFormat | None) -> StoredCodebook | None:
@@ -155,17 +162,6 @@ def score_passages(
     codes = {**stored, **dict(zip(missing, made, strict=True))}
     scores_P = maxsim(tokens_QD, TokenCodes.join([codes[row] for row in passages], book.codebook), book.codebook)
     return LateScores(dict(zip(passages, scores_P.tolist(), strict=True)), {row: codes[row] for row in passages}, book)
-
-
-def score_texts(query: str, texts: Sequence[str], encoder: Encoder, *, query_encoder: Encoder) -> list[float]:
-    """Return the MaxSim of each text in float32; token vectors are held for one batch only."""
-    _, [tokens_QD] = encode_questions(query_encoder, [query])
-    unit_QD = normalize(tokens_QD) if len(tokens_QD) else tokens_QD
-
-    def score(rows_TD: Vectors) -> float:
-        return float((unit_QD @ normalize(rows_TD).T).max(axis=1).mean()) if len(rows_TD) and len(unit_QD) else 0.0
-
-    return require_tokens(encoder).encode_with_tokens(texts, keep=score, skip=SKIP)[1]
 
 
 def match_words(

@@ -210,11 +210,12 @@ class Library:
         """Return the k best documents, best first.
 
         Words and meaning both count; `by` restricts the search to one of them, or is a `Hybrid` with other weights. A library with token
-        vectors re-ranks the best 50 by them, unless `by` is "words"; `rerank=False` leaves that out, and "late" insists on it. `rerank` may
-        be a cross-encoder that does it instead, for at most `budget_seconds`. `rerank_share` is the re-ranker's weight, and the rest goes
-        to the first-stage score. `where` filters by metadata (`"year >= 2020 and category = '소설'"`); a key that no document has is an
-        UnknownKeyWarning, with `strict` an error, with `notes` a sentence appended there. `like` and `unlike` are ids of documents to be
-        similar to and to avoid, with or without a query; they are not among the hits. `min_score` is a bound on the score that is shown.
+        vectors re-ranks the best 50 by them, unless `by` is "words"; `rerank=False` leaves that out, and True or "late" insists on it: then
+        tokens that the library does not keep are made now. `rerank` may be a cross-encoder instead, for at most `budget_seconds`.
+        `rerank_share` is the re-ranker's weight, and the rest goes to the first-stage score. `where` filters by metadata
+        (`"year >= 2020 and category = '소설'"`); a key that no document has is an UnknownKeyWarning, with `strict` an error, with `notes` a
+        sentence appended there. `like` and `unlike` are ids of documents to be similar to and to avoid, with or without a query; they are
+        not among the hits. `min_score` is a bound on the score that is shown.
         """
         if query is None and (not like or rerank not in (None, False)):
             raise UsageError("there is no query, expected one, or documents to look near (like), which a re-ranker cannot read")

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from munjang.errors import InputError, UsageError, quote
-from munjang.library.late import encode_questions, find_codebook
+from munjang.library.late import encode_questions, find_codebook, require_tokens
 from munjang.library.matrix import document_vector, unit
 from munjang.library.ranking import Hybrid, Query
 from munjang.library.records import storable
@@ -57,10 +57,13 @@ def make_request(
     if rerank is False or values.get("query", "") is None or (rerank is None and by == "words"):
         return request
     late = read_again(lambda: find_codebook(store)) is not None and isinstance(encoder, TokenEncoder)
-    if rerank and not late:
-        fact = f"{store.name}: has no token vectors, or not yet for every passage, so nothing can be re-ranked by them"
-        raise UsageError(f"{fact}\n  make them with Library.add_token_vectors, or hand in a cross-encoder (rerank=…)").at_shell(
-            f"{fact}\n  make them: munjang index {store.name} --late"
+    if rerank and encoder is not None:
+        require_tokens(encoder)
+        late = True
+    if rerank and request.budget_seconds is not None:
+        fact = "budget_seconds limits a cross-encoder, and token vectors re-rank"
+        raise UsageError(f"{fact}\n  hand in a cross-encoder (rerank=…), or leave budget_seconds out").at_shell(
+            "--budget limits a cross-encoder, and token vectors re-rank\n  name one with --reranker, or leave --budget out"
         )
     return replace(request, late=late)
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 from munjang.errors import DamagedFile, UsageError, quote
-from munjang.library.late import WEIGHT, WEIGHT_AFTER_MEANING, find_codebook, match_words, score_passages
+from munjang.library.late import choose_search_codebook, match_words, score_passages
 from munjang.library.ranking import COSINES, Hybrid, Query, Ranked, rank_rows
 from munjang.library.rerank import rerank_hits
 from munjang.library.results import Explanation, Hit, ScoredBy
@@ -27,6 +27,7 @@ from munjang.library.vector_search import VectorSearch
 from munjang.library.where import OWN_KEYS, Condition, keys_of
 from munjang.library.words import words_in_common
 from munjang.types import Encoder, Scorer
+from munjang.vectors.maxsim import WEIGHT, WEIGHT_AFTER_MEANING
 from munjang.wording import brief_repr, nearest_name
 
 
@@ -121,11 +122,11 @@ def find(
     if request.explain:
         way = store.settings().analyser
         answers = [_explain(hits, one, query, way) for hits, one, query in zip(answers, found, queries, strict=True)]
-    book = find_codebook(store) if request.late else None
-    if book is None or readers is None or readers.queries is None or readers.documents is None:
+    if not request.late or readers is None or readers.queries is None or readers.documents is None:
         return answers
+    book, has_codes = choose_search_codebook(store, readers.documents)
     return [
-        _rerank_late(store, hits, [ranked.row for ranked, _ in one], query, request, book, readers.queries, readers.documents)
+        _rerank_late(store, hits, [ranked.row for ranked, _ in one], query, request, book, has_codes, readers.queries, readers.documents)
         for hits, one, query in zip(answers, found, queries, strict=True)
     ]
 
@@ -143,6 +144,7 @@ def _rerank_late(
     query: Query,
     request: Request,
     book: StoredCodebook,
+    has_codes: bool,
     query_encoder: Encoder,
     encoder: Encoder,
 ) -> list[Hit]:
@@ -151,7 +153,8 @@ def _rerank_late(
         return hits
     depth = max(request.k, request.rerank_depth)
     texts = {row: hit.passage for row, hit in zip(rows[:depth], hits[:depth], strict=True)}
-    late = score_passages(query.tokens_QD, texts, store.token_codes_of(list(texts)), book, encoder)
+    codes = store.token_codes_of(list(texts)) if has_codes else {}
+    late = score_passages(query.tokens_QD, texts, codes, book, encoder)
     usual = request.weights.tokens_after_meaning if request.hybrid is None else request.weights.tokens
     weight = usual if request.rerank_share is None else request.rerank_share
     scored = []

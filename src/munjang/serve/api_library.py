@@ -57,7 +57,6 @@ async def listing(call: Call, _body: None) -> Reply:
             "libraries": found,
             "read_only": read_only,
             "can_create": service.settings.data is not None and not read_only and call.key.right != "read",
-            "can_rerank": bool(service.rerankers),
         }
     )
 
@@ -164,12 +163,14 @@ async def search(call: Call, body: SearchRequest) -> Reply:
 
 
 async def _choose_scorer(call: Call, body: SearchRequest) -> PassageScorer | None:
-    """Return the cross-encoder if one re-ranks: by name, or where it is asked for and the library has no token vectors."""
+    """Return the cross-encoder if one re-ranks: by name, or where one is served and the library keeps no token vectors."""
     if body.rerank is not True:
         return None
-    if body.rerank_model is None and await _with_library(call, lambda library: library.info().token_vectors is not None):
+    if body.rerank_model is not None:
+        return PassageScorer(call.service.find_cross_encoder(body.rerank_model))
+    if not call.service.rerankers or await _with_library(call, lambda library: library.info().token_vectors is not None):
         return None
-    return PassageScorer(call.service.find_reranker(body.rerank_model))
+    return PassageScorer(call.service.find_cross_encoder(None))
 
 
 async def _library(call: Call) -> Library:

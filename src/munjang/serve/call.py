@@ -17,7 +17,7 @@ from munjang.serve.work_item import RequestWork
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from munjang.models.cross_encoder import CrossEncoder
+    from munjang.models.ranking import Ranker
     from munjang.models.sentence_encoder import SentenceEncoder
     from munjang.serve.service import Service
 
@@ -76,8 +76,8 @@ class Call:
         return self.service.find_encoder(self.model)
 
     @property
-    def reranker(self) -> CrossEncoder:
-        """The cross-encoder that the client asks for, or the default one."""
+    def reranker(self) -> Ranker:
+        """What ranks texts for the client: the model that it asks for, or the default one."""
         return self.service.find_reranker(self.model)
 
     def note(self, *, texts: int, tokens: int = 0, truncated: list[int] | None = None) -> None:

@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from munjang.models.cross_encoder import CrossEncoder
 from munjang.models.prompted_encoder import ROLE_PROMPTS
+from munjang.models.ranking import Ranker
 from munjang.serve.call import Call, Operation, Reply
 from munjang.serve.errors import Refusal
 from munjang.serve.inputs import check_texts, shape_vectors, vectors_of
@@ -308,7 +308,7 @@ def _text(document: str | dict[str, Any], fields: Sequence[str] | None, number: 
     return "\n".join(values)
 
 
-def _shorten(model: CrossEncoder, texts: list[str], limit: int | None) -> list[str]:
+def _shorten(model: Ranker, texts: list[str], limit: int | None) -> list[str]:
     """Cut documents to so many tokens where the client asks for it."""
     if limit is None:
         return texts

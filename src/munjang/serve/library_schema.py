@@ -125,7 +125,6 @@ class LibraryList(OwnModel):
     libraries: list[LibraryOut]
     read_only: bool
     can_create: bool
-    can_rerank: bool
 
 
 class AddOut(OwnModel):

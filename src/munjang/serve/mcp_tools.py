@@ -170,9 +170,7 @@ class Toolbox:
     def _search(self, body: SearchArguments, key: Key) -> Answer:
         name, library = self._library(body.library, key)
         rerank: CrossEncoder | Literal["late"] | bool | None = body.rerank
-        if rerank is True and library.info().token_vectors is None:
-            if self._reranker is None:
-                raise Refusal(424, "rerank: there is no cross-encoder\n  start the server with --reranker", field="rerank")
+        if rerank is True and self._reranker is not None and library.info().token_vectors is None:
             rerank = self._reranker
         notes: list[str] = []
         hits = library.search(body.query, **body.search_options(notes), rerank=rerank, notes=notes)

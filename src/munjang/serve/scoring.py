@@ -11,6 +11,7 @@ from munjang.engine.cross import PairIds
 from munjang.models.cross_encoder import CrossEncoder, fit_pair
 from munjang.models.pair_classifier import PairClassifier
 from munjang.models.pair_scores import ScoreKind, activate_logits
+from munjang.models.ranking import Ranker
 from munjang.serve.call import Call
 from munjang.serve.errors import Refusal
 from munjang.text.batching import plan_batches
@@ -19,9 +20,9 @@ from munjang.wording import count
 
 
 class PassageScorer:
-    """The cross-encoder as the Scorer of one search; nothing is warned of: whoever answers the client says it there."""
+    """A model as the Scorer of one search; nothing is warned of: whoever answers the client says it there."""
 
-    def __init__(self, model: CrossEncoder) -> None:
+    def __init__(self, model: Ranker) -> None:
         self._model = model
         self.share = model.share
         self.unfinished: tuple[int, int] | None = None
@@ -40,7 +41,7 @@ async def score_pairs_in_turns(call: Call, pairs: Sequence[tuple[str, str]], *, 
     """Return one score per pair, and remember which pairs were cut."""
     model = call.reranker
     if len(model.labels) != 1:
-        raise Refusal(424, f"the cross-encoder has {count(len(model.labels), 'label')}; ordering needs one with one score")
+        raise Refusal(424, f"{model.name} has {count(len(model.labels), 'label')}; ordering needs one with one score")
     found = await call.service.in_thread(call.request_work, lambda: model.predict_with_report(pairs, score=score), texts=len(pairs))
     call.note(texts=len(pairs), truncated=found.cut)
     scores: list[float] = found.scores.tolist()

@@ -23,7 +23,9 @@ from filelock import FileLock, Timeout
 from munjang.analyze.classify.classifier import TextClassifier
 from munjang.errors import UsageError, quote
 from munjang.models.cross_encoder import CrossEncoder
+from munjang.models.late_reranker import LateReranker
 from munjang.models.pair_classifier import PairClassifier
+from munjang.models.ranking import Ranker
 from munjang.models.sentence_encoder import SentenceEncoder
 from munjang.serve.batcher import Batcher
 from munjang.serve.body import Held
@@ -124,7 +126,14 @@ class Service:
         """Return the model of a name, or refuse one that is not served; without a name, or where one model alone is served, that one."""
         return _find_model(self.encoders, name, "model")
 
-    def find_reranker(self, name: str | None) -> CrossEncoder:
+    def find_reranker(self, name: str | None) -> Ranker:
+        """Return the cross-encoder of a name, or the sentence encoder, whose tokens are compared; without a name the first of these."""
+        named_encoder = next((each for each in self.encoders if each.name == name), None)
+        if self.rerankers and named_encoder is None:
+            return _find_model(self.rerankers, name, "cross-encoder")
+        return LateReranker(named_encoder or self.find_encoder(name))
+
+    def find_cross_encoder(self, name: str | None) -> CrossEncoder:
         """Return the cross-encoder of a name, likewise; where there is none, the refusal says how to get one."""
         if not self.rerankers:
             raise Refusal(424, "no cross-encoder is served\n  start the server with --reranker")
@@ -137,7 +146,7 @@ class Service:
 
     def find_labeller(self) -> CrossEncoder | PairClassifier:
         """Return what labels pairs for requests that name no model: the first pair classifier, else the first cross-encoder."""
-        return self.pair_classifiers[0] if self.pair_classifiers else self.find_reranker(None)
+        return self.pair_classifiers[0] if self.pair_classifiers else self.find_cross_encoder(None)
 
     def find_classifier(self, name: str | None) -> ServedClassifier:
         """Return the classifier of a name, or the only one; where there is none, the refusal says how to get one."""

@@ -20,6 +20,7 @@ from munjang.errors import FolderError, TextError
 from munjang.limits import LIMITS, Limits
 from munjang.text.tokenizer_files import TokenizerFiles, read_tokenizer_files
 from munjang.text.unicode import break_long_words, clean
+from munjang.wording import count
 
 
 class PairFrame(NamedTuple):
@@ -189,6 +190,9 @@ class Tokenizer:
         single = self._inner.encode("a")
         self._before = _count_leading_special(single.ids, single.special_tokens_mask)
         self._after = _count_leading_special(single.ids[::-1], single.special_tokens_mask[::-1])[::-1]
+
+    def __repr__(self) -> str:
+        return f"Tokenizer({count(self.vocabulary_size, 'token')})"
 
     @property
     def special_count(self) -> int:

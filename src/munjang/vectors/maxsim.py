@@ -29,12 +29,19 @@ from numpy.typing import NDArray
 
 from munjang.errors import InputError, UsageError, quote
 from munjang.limits import usable_cores
-from munjang.types import Ints, Vectors
+from munjang.types import Ints, SkippedTokens, Vectors
 from munjang.vectors.similarity import normalize
 
 TokenFormat: TypeAlias = Literal["float32", "int8", "2bit", "1bit"]
 """How a token's vector is stored."""
 DEFAULT_FORMAT: TokenFormat = "1bit"
+SKIP: tuple[SkippedTokens, ...] = ("special", "prompt")
+"""Tokens that are left out on both sides: every text has them, so they tell nothing."""
+WEIGHT, WEIGHT_AFTER_MEANING = 0.5, 0.9
+"""The weight of MaxSim where nobody says otherwise, after words and meaning and after meaning alone; the rest goes to the first stage.
+
+Chosen on questions that are not reported (docs/results.md, library and search).
+"""
 
 Bytes: TypeAlias = NDArray[np.uint8]
 

@@ -4,7 +4,7 @@ import { make, whole } from "./dom.js";
 import { onLanguage, t } from "./words.js";
 
 const selects = [], listeners = [];
-let known = { libraries: [], read_only: true, can_create: false, can_rerank: false };
+let known = { libraries: [], read_only: true, can_create: false };
 
 export const all = () => known;
 export const named = name => known.libraries.find(each => each.name === name);

@@ -37,9 +37,6 @@ export function searchIn(name) {
 }
 
 function ready() {
-  const rerank = by("rerank"), can = all().can_rerank;
-  rerank.disabled = !can;
-  rerank.closest("label").title = t(can ? "search.rerank.help" : "search.rerank.none");
   const texts = Array.from({ length: EXAMPLES }, (_, number) => t(`search.example.${number + 1}`));
   const chip = text => make("button", { type: "button", class: "chip", on: { click: () => { query.value = text; search(); } } }, text);
   by("examples").replaceChildren(...(named(library.value)?.sample ? [make("span", {}, t("search.try")), ...texts.map(chip)] : []));
