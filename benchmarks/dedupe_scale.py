@@ -24,8 +24,8 @@ import numpy as np
 from scale_data import BLOCK, Tiled
 
 COPIES = 0.01
-WORKER = """
-import json, resource, sys, time
+WORKER = r"""
+import json, re, resource, sys, time
 from pathlib import Path
 import numpy as np
 from munjang import dedupe_output
@@ -39,9 +39,10 @@ def progress(rows):
         print(f"{last[1]:,} of 3 passes, {last[0] - began:.0f} s, cpu {time.process_time():.0f} s", file=sys.stderr, flush=True)
 found = dedupe_output(place, threshold=float(threshold), exact=exact == "exact", work=Path(work), progress=progress)
 about = resource.getrusage(resource.RUSAGE_SELF)
+peak = int(re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())[1]) // 1024  # ru_maxrss would count what the parent held
 np.savez(out, row=found.row_G, kept=found.kept_G, score=found.score_G)
 print(json.dumps({"rows": found.rows, "dropped": len(found.row_G), "wall_s": round(time.perf_counter() - began, 1),
-    "cpu_s": round(about.ru_utime + about.ru_stime, 1), "peak_mb": about.ru_maxrss // 1024}))
+    "cpu_s": round(about.ru_utime + about.ru_stime, 1), "peak_mb": peak}))
 """
 
 

@@ -31,8 +31,8 @@ index = SemHash.from_records([str(row) for row in range(len(vectors))], model=Kn
 found = index.self_deduplicate(threshold=threshold)
 gone = np.array(sorted(int(each.record) for each in found.filtered), dtype=np.int64)
 """
-FRAME = """
-import json, resource, sys, time
+FRAME = r"""
+import json, re, resource, sys, time
 from pathlib import Path
 import numpy as np
 {imports}
@@ -41,9 +41,10 @@ vectors = np.load(folder / "first.npy", mmap_mode="r")
 began = time.perf_counter()
 {body}
 about = resource.getrusage(resource.RUSAGE_SELF)
+peak = int(re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())[1]) // 1024  # ru_maxrss would count what the parent held
 np.save(folder / "gone.npy", gone)
 print(json.dumps({{"dropped": len(gone), "wall_s": round(time.perf_counter() - began, 1),
-    "cpu_s": round(about.ru_utime + about.ru_stime, 1), "peak_mb": about.ru_maxrss // 1024}}))
+    "cpu_s": round(about.ru_utime + about.ru_stime, 1), "peak_mb": peak}}))
 """
 
 

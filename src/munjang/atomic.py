@@ -19,6 +19,8 @@ from munjang.errors import NoSpace, UsageError
 PARTIAL = ".part"
 """How names of files end that are not whole yet."""
 
+_ABANDONED_SECONDS = 3_600
+
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[BufferedRandom]:
@@ -38,6 +40,20 @@ def atomic_file(path: Path) -> Iterator[BufferedRandom]:
             sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_abandoned(draft: Path, pattern: str) -> None:
+    """Remove the files beside a draft just made that match its pattern and that nobody has written to for an hour: of killed writers.
+
+    Times are compared with the draft's, which the same disk stamped.
+    """
+    limit = draft.stat().st_mtime - _ABANDONED_SECONDS
+    for path in draft.parent.glob(pattern):
+        try:
+            if path.stat().st_mtime < limit:
+                path.unlink()
+        except OSError:  # another process removes them too
+            continue
 
 
 def atomic_write(path: Path, content: str | bytes) -> None:

@@ -299,3 +299,32 @@ def test_pairs_on_a_cluster_are_those_of_mine(tmp_path, client, copy_output):
     assert best.pairs == here.pairs[:5]
     assert best.cut
     assert json.dumps(best.pairs)
+
+
+def test_near_duplicates_on_a_cluster_are_those_found_here(tmp_path, client, monkeypatch):
+    from munjang.bulk import dedupe_output as module
+    from munjang.vectors import inverted_lists
+
+    monkeypatch.setattr(inverted_lists, "ALONE", 100)
+    monkeypatch.setattr(module, "_LISTS", 4)
+    monkeypatch.setattr(module, "_RUN_BYTES", 2**16)
+    chance = np.random.default_rng(0)
+    centre = chance.standard_normal((100, 32)) / 6
+    vectors = centre[chance.integers(0, 100, 3_000)] + chance.standard_normal((3_000, 32)) * 0.05
+    np.save(tmp_path / "rows.npy", vectors.astype(np.float32))
+    here = module.dedupe_output(tmp_path / "rows.npy", threshold=0.85)
+    done: list[int] = []
+    there = module.dedupe_output(tmp_path / "rows.npy", threshold=0.85, work=tmp_path / "work", client=client, progress=done.append)
+    assert len(here.row_G) > 100
+    for name in ("row_G", "kept_G", "score_G"):
+        assert getattr(there, name).tolist() == getattr(here, name).tolist()
+    assert sum(done) == module.PASSES * 3_000
+    assert not (tmp_path / "work").exists()
+
+
+def test_a_worker_that_does_not_see_the_working_folder_says_so(tmp_path, client):
+    from munjang.bulk import dedupe_output as module
+
+    task = module._Task(str(tmp_path / "elsewhere"), "a job", "<f4", 32, 4, 1, 0.9, 0)
+    with pytest.raises(InputError, match="write the output to a file system that every worker reads and writes"):
+        list(dask_run.run_tasks(client, module.write_pairs_of, [(task, range(4))], then="call it again"))

@@ -162,8 +162,8 @@ def test_shares_survive_50_kills(tmp_path, encode, tiny_bert_folder):
             time.sleep(0.02)
         if runs[place].poll() is None:
             runs[place].send_signal(signal.SIGKILL)
-            runs[place].communicate()
             kills += 1
+        runs[place].communicate()
         runs[place] = start(place)
     wait_for(*runs.values())
     assert kills >= 30  # a share may be done before its turn comes

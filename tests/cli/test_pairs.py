@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 ROWS = "key,title,year\nx,the rain is in the river,2001\ny,비가 많이 온다,2002\nz,the rain is in the river,2003\nw,cat,2004\n"
@@ -146,7 +147,21 @@ def test_a_folder_of_bulk_without_near_duplicates(munjang: Callable[..., Any], n
     assert sorted(each.name for each in news.parent.iterdir()) == ["clean.jsonl", "gone.csv", "news.csv", "out"]
     assert "dropped" in munjang("pairs", folder, "--dedupe").out
     assert munjang("pairs", folder, "--dropped", gone).code == 2
-    assert munjang("pairs", folder, "--dedupe", "--dask", "local").code == 2
+    assert "beside which every worker reads and writes" in munjang("pairs", folder, "--dedupe", "--dask", "tls://elsewhere:8786").err
+    for dedupe in ([], ["--dedupe"]):
+        refused = munjang("pairs", news, *dedupe, "--dask", "local")
+        assert (refused.code, "is compared on this machine" in refused.err) == (2, True)
+
+
+def test_a_cluster_drops_the_same_near_duplicates(munjang: Callable[..., Any], tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    vectors = np.random.default_rng(0).standard_normal((300, 16)).astype(np.float32)
+    np.save(tmp_path / "rows.npy", np.concatenate([vectors, vectors[:40] + np.float32(0.01)]))
+    rows = tmp_path / "rows.npy"
+    for name, where in (("here.csv", []), ("there.csv", ["--dask", "local"])):
+        assert munjang("pairs", rows, "--dedupe", "--dropped", tmp_path / name, *where, "--json").json["dropped_rows"] == 40
+    assert (tmp_path / "there.csv").read_text(encoding="utf-8") == (tmp_path / "here.csv").read_text(encoding="utf-8")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["here.csv", "rows.npy", "there.csv"]
 
 
 def test_dropped_rows_of_a_file_are_written_too(call: Callable[..., Any], tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 
@@ -261,3 +262,11 @@ def test_a_cache_that_cannot_be_described_is_not_written_and_an_array_without_pa
     write_cache(path, {"name": "x"}, {"none": [], "rows": [np.arange(3), np.arange(2)]})
     found = read_cache(path, {"name": "x"})
     assert {name: array.tolist() for name, array in found.items()} == {"rows": [0, 1, 2, 0, 1]}
+
+
+def test_a_written_cache_takes_away_what_a_killed_writer_left_an_hour_ago(tmp_path):
+    for name, age in ((".a.cache-1", 4_000), (".a.cache-2", 60), (".b.cache-1", 4_000)):
+        (tmp_path / name).write_bytes(b"half")
+        os.utime(tmp_path / name, (time.time() - age, time.time() - age))
+    write_cache(tmp_path / "a.cache", {"what": "rows"}, {"rows": [np.arange(4)]})
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".a.cache-2", ".b.cache-1", "a.cache"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import threading
+import time
 
 import pytest
 
@@ -90,6 +92,17 @@ def test_a_snapshot_that_fails_leaves_nothing(opened, encoder, tmp_path, monkeyp
     with pytest.raises(sqlite3.OperationalError):
         source.store.back_up(tmp_path / "folder" / "b.db")
     assert list((tmp_path / "folder").iterdir()) == []
+
+
+def test_a_snapshot_removes_what_killed_ones_to_the_same_name_left_an_hour_ago(opened, encoder, tmp_path):
+    source = filled(opened, encoder, "a.db")
+    left = [tmp_path / f".b.db.{name}" for name in ("0a.part", "0a.part-journal", "1b.part")]
+    for path in [*left, tmp_path / ".other.db.0a.part"]:
+        path.write_bytes(b"half")
+    for path in tmp_path.glob(".*.0a.part*"):
+        os.utime(path, (time.time() - 4_000, time.time() - 4_000))
+    source.store.back_up(tmp_path / "b.db")
+    assert sorted(path.name for path in tmp_path.glob(".*.part*")) == [".b.db.1b.part", ".other.db.0a.part"]
 
 
 def _no_connection(*_, **__):

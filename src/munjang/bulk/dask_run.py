@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from distributed import Client, Future, KilledWorker, LocalCluster, WorkerPlugin, get_worker, wait
 
@@ -27,6 +27,12 @@ from munjang.errors import MunjangError, quote
 _QUIET = {"logging.distributed": "critical", "distributed.scheduler.allowed-failures": 10}
 _SECONDS = 20
 _STARTS = 3
+_LOOK_SECONDS = 2.0
+
+RETRIES = 3
+"""How often a task is tried again that ends with an error nobody foresaw."""
+
+_Result = TypeVar("_Result")
 
 
 @contextmanager
@@ -125,10 +131,36 @@ def make_lost_error(then: str) -> MunjangError:
     return MunjangError(f"the connection to the Dask scheduler was lost\n  {then}")
 
 
-RETRIES = 3
-"""How often a task is tried again that ends with an error nobody foresaw."""
+def run_tasks(client: Client, call: Callable[..., _Result], arguments: Iterable[tuple[Any, ...]], *, then: str) -> Iterator[_Result]:
+    """Call a function on the workers with each of these arguments and yield the results as they come; `then` tells the user how to go on.
 
-_LOOK_SECONDS = 2.0
+    A few calls for each of the cluster's threads are in hand, so that results never pile up.
+    """
+    patience = Patience(client, NO_WORKERS_SECONDS, then)
+    patience.until_workers()
+    waiting = iter(arguments)
+    in_hand: set[Future] = set()
+    with client.as_current():
+        while True:
+            room = max(0, max(8, 4 * patience.threads()) - len(in_hand))
+            in_hand |= {client.submit(call, *each, pure=False, retries=RETRIES) for each in islice(waiting, room)}
+            if not in_hand:
+                return
+            try:
+                for future in wait(in_hand, timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED").done:
+                    result = future.result(timeout=_LOOK_SECONDS)
+                    in_hand.remove(future)
+                    yield result
+            except TimeoutError:  # nothing is done yet, or it was lost with its worker and is done again, if there are workers
+                patience.look()
+            except (CancelledError, RuntimeError):  # Dask says the latter of a loop that was closed
+                if patience.is_gone:
+                    raise make_lost_error(then) from None
+                raise
+            except KilledWorker as error:
+                raise MunjangError(f"workers died again and again ({error.last_worker})\n  give them more memory, then {then}") from None
+
+
 _LEAST_WAITING = 32
 
 

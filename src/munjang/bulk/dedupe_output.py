@@ -5,7 +5,7 @@ stays. But pairs are found out of core:
 
 1. one pass makes a key of every row's content: equal rows go without being compared. It also takes the sample that centres are made of;
 2. a second pass deals the rows into inverted lists on disk (`vectors/inverted_lists.py`), near borders into several;
-3. every list is compared with itself and its visitors (`vectors/near_pairs.py`);
+3. every list is compared with itself and its visitors (`vectors/near_pairs.py`), here or on the workers of a Dask cluster;
 4. the walk. A row that had more pairs than were kept, all of whose known ones go, is looked at again among the rows that are left.
 
 Which rows are near each other is a function of their contents alone. So the order of rows decides only which of those stays (the first).
@@ -19,12 +19,13 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,11 +81,13 @@ def dedupe_output(
     exact: Annotated[bool, Option("Miss no pair; takes several times as long.")] = False,
     work: Path | None = None,
     threads: int | None = None,
+    client: Any = None,
     progress: Progress | None = None,
 ) -> FolderDeduped:
     """Return which rows of a bulk folder or .npy file go: all near-duplicates but the first.
 
-    `work` is a folder for what takes long; the same call goes on with it after a crash, and removes it in the end.
+    `work` is a folder for what takes long; the same call goes on with it after a crash, and removes it in the end. With a Dask `client`
+    lists are compared on its workers, all of which read and write this folder.
     """
     check_options(dedupe_output, locals())
     source = open_rows(place)
@@ -92,23 +95,23 @@ def dedupe_output(
         raise InputError(f"{place}: holds no row, expected at least one")
     job = f"{_VERSION} {source.identity} {threshold} {exact} {_RUN_BYTES} {_LISTS} {count_lists(source.rows)}"
     with _working_folder(work, job) as folder:
-        return _Deduping(
-            source, folder, threshold, EXACT if exact else REACH, threads or usable_cores(), progress or (lambda _: None)
-        ).run()
+        reach, told = EXACT if exact else REACH, progress or (lambda _: None)
+        return _Deduping(source, folder.absolute(), threshold, reach, threads or usable_cores(), client, told).run()
 
 
 @contextmanager
 def _working_folder(work: Path | None, job: str) -> Iterator[Path]:
     """Hold a folder that has nothing in it but what the same job left; it goes when the block ends without an error."""
+    wanted = json.dumps({"munjang_dedupe": hashlib.sha256(job.encode()).hexdigest()})
     if work is None:
         with tempfile.TemporaryDirectory(prefix="munjang-dedupe-") as folder:
+            atomic_write(Path(folder) / _STATE, wanted)
             yield Path(folder)
         return
     make_folder(work.absolute().parent)
     with hold_lock(work.with_name(f"{work.name}.lock"), name=str(work), purpose="dedupe"):
         state = work / _STATE
-        wanted = json.dumps({"munjang_dedupe": hashlib.sha256(job.encode()).hexdigest()})
-        if work.is_dir() and not (state.is_file() and state.read_text(encoding="utf-8") == wanted):
+        if work.is_dir() and _read_job(work) != wanted:
             if any(work.iterdir()) and not state.is_file():
                 raise InputError(f"{work}: is not a working folder of munjang dedupe\n  remove it, or write elsewhere")
             _remove(work)
@@ -131,9 +134,11 @@ def _remove(work: Path) -> None:
 class _Deduping:
     """The four steps, with what they share."""
 
-    def __init__(self, source: RowSource, folder: Path, threshold: float, reach: float, threads: int, progress: Progress) -> None:
+    def __init__(
+        self, source: RowSource, folder: Path, threshold: float, reach: float, threads: int, client: Any, progress: Progress
+    ) -> None:
         self.source, self.folder, self.threshold, self.reach = source, folder, threshold, reach
-        self.threads, self.progress = threads, progress
+        self.threads, self.client, self.progress = threads, client, progress
 
     def run(self) -> FolderDeduped:
         """Do all steps, passing over what an earlier run did."""
@@ -216,35 +221,95 @@ class _Deduping:
     def _find_pairs(self, runs: ListRuns, state_N: NDArray[np.uint8], look: int, sizes: Ints) -> tuple[NDArray[Any], Ints]:
         """Return the pairs of the rows that are open with all that may stay, by later and earlier row."""
 
-        def find(first: int) -> tuple[NDArray[Any], Ints]:
-            path = self.folder / f"pairs-{look:02d}-{first:06d}.npz"
-            lists = range(first, min(first + _LISTS, runs.lists))
-            if not path.is_file():
-                found = [
-                    find_list_pairs(
-                        runs,
-                        number,
-                        self.threshold,
-                        to_floats,
-                        counts=lambda row_E: state_N[row_E] != DROPPED,
-                        asks=lambda row_P: state_N[row_P] == OPEN,
-                    )
-                    for number in lists
-                ]
-                with atomic_file(path) as handle:
-                    np.savez(
-                        handle, pairs=np.concatenate([each.pairs_P for each in found]), cut=np.concatenate([each.cut for each in found])
-                    )
+        groups = [range(first, min(first + _LISTS, runs.lists)) for first in range(0, runs.lists, _LISTS)]
+        for lists in self._compare(runs, state_N, look, groups):
             if look == 0:
                 self.progress(int(sizes[lists.start : lists.stop].sum()))
-            with np.load(path, allow_pickle=False) as written:
-                return written["pairs"], written["cut"]
-
-        with ThreadPoolExecutor(self.threads) as pool:
-            results = list(pool.map(find, range(0, runs.lists, _LISTS)))
+        results = []
+        for lists in groups:
+            with np.load(_name_pairs(self.folder, look, lists), allow_pickle=False) as written:
+                results.append((written["pairs"], written["cut"]))
         pairs = np.concatenate([pairs for pairs, _ in results]) if results else np.empty(0, dtype=PAIR)
         pairs = pairs[np.lexsort((pairs["earlier"], pairs["later"]))]
         return pairs, np.concatenate([cut for _, cut in results])
+
+    def _compare(self, runs: ListRuns, state_N: NDArray[np.uint8], look: int, groups: Sequence[range]) -> Iterator[range]:
+        """Let the pairs of all lists be on disk, a file for each group, and yield the groups that are done."""
+        if self.client is None:
+            with ThreadPoolExecutor(self.threads) as pool:
+                yield from pool.map(lambda lists: _write_pairs(runs, state_N, look, lists, self.threshold), groups)
+            return
+        from munjang.bulk.dask_run import run_tasks
+
+        with atomic_file(_name_state(self.folder, look)) as handle:
+            np.save(handle, state_N, allow_pickle=False)
+        job, kind = _read_job(self.folder), runs.dtype.str
+        task = _Task(str(self.folder), job, kind, runs.dimension, runs.lists, runs.written, self.threshold, look)
+        yield from run_tasks(self.client, write_pairs_of, ((task, lists) for lists in groups), then="call it again")
+
+
+class _Task(NamedTuple):
+    """What a worker of a cluster needs to know about a look at all lists."""
+
+    folder: str
+    job: str
+    dtype: str
+    dimension: int
+    lists: int
+    runs: int
+    threshold: float
+    look: int
+
+
+def write_pairs_of(task: _Task, lists: range) -> range:
+    """Find the pairs of some lists on a worker."""
+    runs, state_N = _open_work(task)
+    return _write_pairs(runs, state_N, task.look, lists, task.threshold)
+
+
+@lru_cache(maxsize=1)
+def _open_work(task: _Task) -> tuple[ListRuns, NDArray[np.uint8]]:
+    """Open a working folder once for all lists of a look."""
+    folder = Path(task.folder)
+    runs = ListRuns(folder, np.dtype(task.dtype), task.dimension, task.lists)
+    if _read_job(folder) != task.job or not all(runs.has(run) for run in range(task.runs)):
+        fact = f"{folder}: is on this worker's machine not the working folder of this job"
+        raise InputError(f"{fact}\n  write the output to a file system that every worker reads and writes under the same path")
+    return runs, np.load(_name_state(folder, task.look), mmap_mode="r", allow_pickle=False)
+
+
+def _read_job(folder: Path) -> str:
+    """Return what a working folder says that it belongs to; nothing if it says nothing."""
+    state = folder / _STATE
+    return state.read_text(encoding="utf-8") if state.is_file() else ""
+
+
+def _name_state(folder: Path, look: int) -> Path:
+    return folder / f"open-{look:02d}.npy"
+
+
+def _name_pairs(folder: Path, look: int, lists: range) -> Path:
+    return folder / f"pairs-{look:02d}-{lists.start:06d}.npz"
+
+
+def _write_pairs(runs: ListRuns, state_N: NDArray[np.uint8], look: int, lists: range, threshold: float) -> range:
+    """Write the pairs of some lists, unless they are there."""
+    path = _name_pairs(runs.folder, look, lists)
+    if not path.is_file():
+        found = [
+            find_list_pairs(
+                runs,
+                number,
+                threshold,
+                to_floats,
+                counts=lambda row_E: state_N[row_E] != DROPPED,
+                asks=lambda row_P: state_N[row_P] == OPEN,
+            )
+            for number in lists
+        ]
+        with atomic_file(path) as handle:
+            np.savez(handle, pairs=np.concatenate([each.pairs_P for each in found]), cut=np.concatenate([each.cut for each in found]))
+    return lists
 
 
 def _write_run(runs: ListRuns, run: int, lists: InvertedLists, row_N: Ints, raw_ND: NDArray[Any], wanted_N: NDArray[np.bool_]) -> None:

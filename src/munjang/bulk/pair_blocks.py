@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +21,7 @@ import numpy as np
 from munjang.analyze.pairs import mine_pairs
 from munjang.bulk.output import BulkOutput, open_output
 from munjang.bulk.storage import is_url
-from munjang.errors import InputError, MunjangError, UsageError
+from munjang.errors import InputError, UsageError
 from munjang.options import default_of
 from munjang.types import Ints, Vectors
 from munjang.vectors.similarity import prepare_rows
@@ -32,7 +30,6 @@ from munjang.wording import brief_repr
 SAME = 0.999_999
 TILE = 2_048
 """Rows and columns of scores held at once."""
-_LOOK_SECONDS = 2.0
 
 
 class _Task(NamedTuple):
@@ -124,35 +121,9 @@ def _hash_content(output: BulkOutput) -> str:
 
 
 def _run_on(client: Any, task: _Task, blocks: Iterator[tuple[int, int]]) -> Iterator[_Best]:
-    """Keep a few blocks for each of the cluster's threads in hand, so that results never pile up."""
-    from distributed import KilledWorker, wait
+    from munjang.bulk.dask_run import run_tasks
 
-    from munjang.bulk.dask_run import NO_WORKERS_SECONDS, Patience, make_lost_error
-
-    then = "call it again"
-    patience = Patience(client, NO_WORKERS_SECONDS, then)
-    patience.until_workers()
-    in_hand: set[Any] = set()
-    with client.as_current():
-        while True:
-            room = max(0, max(8, 4 * patience.threads()) - len(in_hand))
-            in_hand |= {client.submit(block_pairs, task, a, b, pure=False, retries=3) for a, b in islice(blocks, room)}
-            if not in_hand:
-                return
-            try:
-                ended = wait(in_hand, timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED").done
-                for future in ended:
-                    best = future.result(timeout=_LOOK_SECONDS)
-                    in_hand.remove(future)
-                    yield best
-            except TimeoutError:  # nothing is done yet, or it was lost with its worker and is done again, if there are workers
-                patience.look()
-            except (CancelledError, RuntimeError):  # Dask says the latter of a loop that was closed
-                if patience.is_gone:
-                    raise make_lost_error(then) from None
-                raise
-            except KilledWorker as error:
-                raise MunjangError(f"workers died again and again ({error.last_worker})\n  give them more memory, then {then}") from None
+    return run_tasks(client, block_pairs, ((task, a, b) for a, b in blocks), then="call it again")
 
 
 def block_pairs(task: _Task, a: int, b: int) -> _Best:

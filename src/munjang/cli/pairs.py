@@ -81,15 +81,16 @@ def pairs(
         raise UsageError(
             "--dedupe goes with none of --groups, --numbers and --max-overlap: it drops every text that is close enough to one that stays"
         )
-    if dedupe and dask is not None:
-        raise UsageError("--dedupe runs on this machine, without --dask")
+    is_stream = is_output(file) or (dedupe and file.lower().endswith(".npy"))
+    if dask is not None and not is_stream:
+        raise UsageError(f"{file}: is compared on this machine; --dask is for the folder of a finished `munjang bulk`")
     if dropped is not None and not dedupe:
         raise UsageError("--dropped says what --dedupe drops, expected both")
     least = default_of(drop_near_duplicates if dedupe else mine_pairs, "threshold") if threshold is None else threshold
-    if dedupe and (is_output(file) or file.lower().endswith(".npy")):
-        show_deduped_folder(file, least, output=output, dropped=dropped, as_json=as_json, **folder_options)
+    if dedupe and is_stream:
+        show_deduped_folder(file, least, output=output, dropped=dropped, dask=dask, as_json=as_json, **folder_options)
         return
-    if is_output(file):
+    if is_stream:
         if groups or filtered:
             raise UsageError(f"{file}: is a folder of munjang bulk, which gives pairs only, without --groups, --numbers and --max-overlap")
         show_folder_pairs(file, threshold=least, top=options["top"], dask=dask, output=output, as_json=as_json)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from munjang.bulk.cluster_address import LOCAL
 from munjang.bulk.dedupe_output import PASSES, FolderDeduped, dedupe_output
 from munjang.bulk.row_source import RowSource, open_rows
+from munjang.bulk.run import connect_dask
 from munjang.cli.row_files import check_rows_output, stream_rows, write_rows
 from munjang.cli.show import emit, note, print_facts, print_table
+from munjang.errors import UsageError
 from munjang.limits import usable_cores
 from munjang.models.progress import progress_bar
 
@@ -20,14 +24,18 @@ REPEATS = ("id", "repeats", "score")
 """The columns of a file of rows that go."""
 
 
-def show_deduped_folder(place: str, threshold: float, *, exact: bool, output: Path | None, dropped: Path | None, as_json: bool) -> None:
+def show_deduped_folder(
+    place: str, threshold: float, *, exact: bool, output: Path | None, dropped: Path | None, dask: str | None, as_json: bool
+) -> None:
     """Drop near-duplicates of a folder or .npy file, and write what stays and what goes, a block at a time."""
     check_rows_output(output)
     source = open_rows(place)
     beside = output or dropped
     work = None if beside is None else beside.with_name(f".{beside.name}.work")
-    with progress_bar("rows", PASSES * source.rows, shown=True) as advance:
-        found = dedupe_output(place, threshold=threshold, exact=exact, work=work, progress=advance)
+    if work is None and dask not in (None, LOCAL):
+        raise UsageError("--dedupe on a cluster needs -o or --dropped, beside which every worker reads and writes what it compares")
+    with progress_bar("rows", PASSES * source.rows, shown=True) as advance, _connect(dask) as client:
+        found = dedupe_output(place, threshold=threshold, exact=exact, work=work, client=client, progress=advance)
     if dropped is not None:
         stream_rows(dropped, REPEATS, _list_repeats(source, found))
     if output is not None:
@@ -88,10 +96,10 @@ def show_folder_pairs(folder: str, *, threshold: float, top: int, dask: str | No
 def _mine_folder(folder: str, threshold: float, top: int, dask: str | None) -> BulkPairs:
     from munjang.bulk.pair_blocks import count_blocks, mine_output
 
-    with progress_bar("pairs of shards", count_blocks(folder), shown=True) as advance:
-        if dask is None:
-            return mine_output(folder, threshold=threshold, top=top, progress=advance)
-        from munjang.bulk.run import connect_dask
+    with progress_bar("pairs of shards", count_blocks(folder), shown=True) as advance, _connect(dask) as client:
+        return mine_output(folder, threshold=threshold, top=top, client=client, progress=advance)
 
-        with connect_dask(dask, workers=usable_cores(), threads=1) as client:
-            return mine_output(folder, threshold=threshold, top=top, client=client, progress=advance)
+
+def _connect(dask: str | None) -> AbstractContextManager[Any]:
+    """Hold a client of a Dask cluster, if one is asked for."""
+    return nullcontext() if dask is None else connect_dask(dask, workers=usable_cores(), threads=1)

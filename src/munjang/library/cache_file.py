@@ -1,7 +1,7 @@
 """A cache on disk: a header that says what it belongs to, some arrays, and a checksum over every byte.
 
 A cache is never the truth: whoever reads one gets arrays that are exactly what was written for this very store, or nothing. It is written
-under a temporary name and renamed, so a killed writer leaves nothing that could be read.
+under a temporary name and renamed, so a killed writer leaves nothing that could be read; what it leaves goes with a later write.
 
     4,096 bytes   "MUNJANG CACHE 1\\n", JSON, spaces, and in the last 4 bytes the CRC-32 of the rest of the header
     arrays        one after the other, each beginning at a multiple of 64
@@ -14,11 +14,14 @@ import mmap
 import os
 import zlib
 from collections.abc import Iterable, Mapping
+from glob import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from munjang.atomic import remove_abandoned
 
 HEADER_BYTES = 4_096
 _MAGIC = b"MUNJANG CACHE 1\n"
@@ -33,6 +36,7 @@ def write_cache(path: Path, belongs_to: Mapping[str, str | int], arrays: Mapping
     try:
         with draft.open("wb") as stream:
             stream.write(bytes(HEADER_BYTES))
+            remove_abandoned(draft, f".{escape(path.name)}-*")
             listed, checksum = {}, 0
             for name, parts in arrays.items():
                 at, rows, last = stream.tell(), 0, None

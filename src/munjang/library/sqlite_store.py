@@ -8,10 +8,11 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from uuid import uuid4
 
-from munjang.atomic import PARTIAL, sync
+from munjang.atomic import PARTIAL, remove_abandoned, sync
 from munjang.errors import InputError, MunjangError, UsageError
 from munjang.file_lock import hold_lock, lock_files
 from munjang.library import sqlite_read, sqlite_tokens, sqlite_write
@@ -187,6 +188,8 @@ class SqliteStore(SqlStore[sqlite3.Connection]):
         self.verify(whole=True)
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PARTIAL}")
         try:
+            temporary.touch()
+            remove_abandoned(temporary, f".{escape(path.name)}.*{PARTIAL}*")
             with self._connections.walk() as source, translate_errors(str(path)), closing(sqlite3.connect(temporary)) as target:
                 source.execute("SELECT 1 FROM settings").fetchone()  # from here on the connection sees this commit
                 source.backup(target, pages=BACKUP_PAGES, progress=lambda *_: None)  # back in Python now and then, to be interrupted

@@ -47,6 +47,11 @@ class ListRuns:
         """A row of the input and its numbers."""
         return np.dtype([("row", "<i8"), ("vector", self.dtype, (self.dimension,))])
 
+    @property
+    def written(self) -> int:
+        """How many runs are known."""
+        return len(self._begin)
+
     def has(self, run: int) -> bool:
         """Say whether a run was written, and know it then."""
         path = self._path(run)
