@@ -25,6 +25,7 @@ from munjang.engine.modules import (
     list_tasks,
 )
 from munjang.engine.read_module import MODULES_FILE, is_size, read_module, read_transformer_settings, refuse_remote_code
+from munjang.engine.remembered import remember
 from munjang.errors import FolderError, UsageError, quote
 from munjang.types import Metric, Pooling
 from munjang.wording import brief_repr
@@ -61,13 +62,19 @@ def fingerprint_encoder(folder: ModelFolder) -> str:
 
 
 def _hash_files(root: Path, files: Iterable[Path], settings: str) -> str:
-    digest = hashlib.sha256(settings.encode())
-    for file in files:
-        digest.update(str(file.relative_to(root)).encode() + b"\0")
-        with file.open("rb") as handle:
-            while block := handle.read(BLOCK):
-                digest.update(block)
-    return digest.hexdigest()[:32]
+    listed = list(files)
+
+    def compute() -> str:
+        digest = hashlib.sha256(settings.encode())
+        for file in listed:
+            digest.update(str(file.relative_to(root)).encode() + b"\0")
+            with file.open("rb") as handle:
+                while block := handle.read(BLOCK):
+                    digest.update(block)
+        return digest.hexdigest()[:32]
+
+    names = [str(file.relative_to(root)) for file in listed]
+    return remember(f"fingerprint {names} {settings}", listed, compute) or compute()
 
 
 def list_model_files(folder: ModelFolder) -> list[Path]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import mmap
-import os
 from collections.abc import Callable, Mapping
 from math import prod
 from pathlib import Path
@@ -18,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from munjang.atomic import atomic_file
+from munjang.engine.remembered import find_cache_home as find_cache_home
+from munjang.engine.remembered import remember
 from munjang.engine.session import CachedGraph, NamedArrays
 from munjang.errors import NoSpace
 from munjang.limits import LIMITS
@@ -32,11 +33,6 @@ LENGTH_BYTES = 8
 PIECE_BYTES = 1 << 20
 DTYPES: Mapping[str, str] = {"F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I8": "|i1", "U8": "|u1"}
 """safetensors' names of what graphs hold."""
-
-
-def find_cache_home() -> Path:
-    """Return the directory where finished graphs are kept."""
-    return Path(os.environ.get("MUNJANG_HOME") or Path.home() / ".munjang") / "cache"
 
 
 def make_cache_key(*parts: str) -> str:
@@ -61,9 +57,9 @@ def load_graph(key: str, *, home: Path | None = None) -> CachedGraph | None:
     try:
         if not DIGEST_BYTES < path.stat().st_size <= LIMITS.max_weights_bytes:
             return None
+        if remember("is whole", [path], lambda: "whole" if _is_whole(path) else None, home=home) is None:
+            return None
         with path.open("rb") as file:
-            if not _is_whole(file):
-                return None
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         arrays = _read_arrays(mapped)
         model, facts = arrays.pop(GRAPH).tobytes(), json.loads(arrays.pop(FACTS).tobytes())
@@ -91,13 +87,14 @@ def store_graph(key: str, graph: CachedGraph, *, home: Path | None = None) -> bo
     return True
 
 
-def _is_whole(file: Any) -> bool:
+def _is_whole(path: Path) -> bool:
     """Say whether the last bytes are the digest of all before them."""
     digest, held = hashlib.sha256(), b""
-    while piece := file.read(PIECE_BYTES):
-        held += piece
-        digest.update(held[:-DIGEST_BYTES])
-        held = held[-DIGEST_BYTES:]
+    with path.open("rb") as file:
+        while piece := file.read(PIECE_BYTES):
+            held += piece
+            digest.update(held[:-DIGEST_BYTES])
+            held = held[-DIGEST_BYTES:]
     return digest.digest() == held
 
 

@@ -72,7 +72,11 @@ def make_queries(
     questions: Sequence[str], request: Request, encoder: Encoder | None, store: Store, *, notes: list[str] | None = None
 ) -> list[Query]:
     """Return the questions as they are compared; `encoder` is not needed by a request for words alone. `notes` get what was changed."""
-    asked = read_again(lambda: _ask(questions, store, as_typed=request.as_typed))
+    needs_words = request.hybrid is not None or request.explain
+    if request.as_typed and not needs_words:  # nothing is asked of Kiwi, which takes longer to load than the model
+        asked = [AskedQuestion(question, ()) for question in questions]
+    else:
+        asked = read_again(lambda: _ask(questions, store, as_typed=request.as_typed))
     if notes is not None:
         notes += [f"searched for {quote(each.text)}, which the library holds" for each in asked if each.is_corrected]
     texts = [each.text for each in asked]
@@ -84,7 +88,7 @@ def make_queries(
     else:
         vectors = encoder.encode(texts)
     vectors_ND = unit(np.asarray(vectors, dtype=np.float32))
-    words = [each.words if request.hybrid is not None or request.explain else () for each in asked]
+    words = [each.words if needs_words else () for each in asked]
     return [Query(*each) for each in zip(vectors_ND, words, texts, tokens, strict=True)]
 
 

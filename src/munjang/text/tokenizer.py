@@ -179,6 +179,10 @@ class Tokenizer:
         self.vocabulary_size: int = self._inner.get_vocab_size(with_added_tokens=True)
         self.max_length: int | None = _read_max_length(files.settings)
         """Tokens, special ones included, that the settings allow; None when they do not say."""
+        vocabulary = files.data["model"]["vocab"]  # asking the library for its own takes as long as building it
+        numbers = vocabulary.values() if isinstance(vocabulary, dict) else range(len(vocabulary))
+        self.highest_id: int = max((*self._inner.get_added_tokens_decoder(), max(numbers, default=0)))
+        """The largest id that a text can be given."""
         padding = files.data.get("padding") or {}
         self.pad_id: int = ids.get(files.roles.get("pad_token", ""), ids.get("[PAD]", ids.get("<pad>", int(padding.get("pad_id", 0)))))
         self.pad_type_id: int = int(padding.get("pad_type_id", 0))
@@ -265,11 +269,6 @@ class Tokenizer:
         number = self._inner.token_to_id(token)
         found: int | None = self._inner.token_to_id(SHIELD + token) if number is None else number
         return found
-
-    @property
-    def highest_id(self) -> int:
-        """The largest id that a text can be given."""
-        return int(max(self._inner.get_vocab(with_added_tokens=True).values(), default=0))
 
     def save(self, folder: Path, *, max_length: int | None = None) -> None:
         """Write the files that transformers' AutoTokenizer reads with equal ids; `max_length` replaces the limit in the settings."""
