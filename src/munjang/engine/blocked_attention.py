@@ -128,6 +128,12 @@ def write_first_span(builder: GraphBuilder, longest: str, shape: AttentionShape)
     return _write_span(builder, builder.constant([0]), places, shape)
 
 
+def write_span(builder: GraphBuilder, longest: str, shape: AttentionShape) -> str:
+    """Write what is added to all scores of texts up to `longest` tokens so that none sees further than it may; (1, 1, S, S)."""
+    places = builder.add("Range", [builder.constant(0), longest, builder.constant(1)])
+    return _write_span(builder, places, places, shape)
+
+
 def _write_span(builder: GraphBuilder, query_places: str, key_places: str, shape: AttentionShape) -> str:
     """Write 0 where a query may see a key and a large negative number elsewhere; (1, 1, C, L)."""
     distance = builder.add("Sub", [key_places, builder.add("Unsqueeze", [query_places, builder.constant([1])])])

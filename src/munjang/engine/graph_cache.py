@@ -23,7 +23,7 @@ from munjang.engine.session import CachedGraph, NamedArrays
 from munjang.errors import NoSpace
 from munjang.limits import LIMITS
 
-WRITER = "3"
+WRITER = "4"
 """Raise it when a graph is written differently."""
 GRAPH = "__graph__"
 FACTS = "__facts__"

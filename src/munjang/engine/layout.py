@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from munjang.engine.attention_shape import AttentionShape
-from munjang.engine.blocked_attention import BlockedAttention, ScoreBias, write_first_span
+from munjang.engine.blocked_attention import BlockedAttention, ScoreBias, write_first_span, write_span
 from munjang.engine.onnxgraph import BOOL, FLOAT, INT32, INT64, MICROSOFT, GraphBuilder, Input
 from munjang.types import Floats
 
@@ -130,6 +130,7 @@ class PackedLayout:
         self._bias = ""
         self._blocked = BlockedAttention(builder, slots="slots", mask="mask", rows="rows")
         self._tests: dict[int, str] = {}
+        self._spans: dict[tuple[int | None, int | None], str] = {}
 
     def first_rows(self) -> str:
         """Take the first column of the grid."""
@@ -143,18 +144,44 @@ class PackedLayout:
         """Write the ways of attending, chosen at run time by `padded` and by the longest text."""
         if first_only or (shape.sees_all and bias is None):
             return self._attend_all(self.builder, q, k, v, shape, first_only=first_only, bias=bias)
+        short, long = self.builder.branch(), self.builder.branch()
+        whole = self._attend_short(short, q, k, v, shape, bias)
+        blocks = self._blocked.write(q, k, v, shape, bias, builder=long)
+        branches = {"then_branch": long.subgraph("long", blocks), "else_branch": short.subgraph("short", whole)}
+        return self.builder.add("If", [self._is_longer(SHORT_TEXT)], **branches)
+
+    def _attend_short(self, builder: GraphBuilder, q: str, k: str, v: str, shape: AttentionShape, bias: ScoreBias | None) -> str:
+        """Attend to the whole of each text at once; what may not be seen is hidden by a bias, which all layers of one span share."""
+        if shape.sees_all:
+            return self._attend_all(builder, q, k, v, shape, first_only=False, bias=bias)
         if bias is not None or not shape.before or not shape.after:
-            return self._blocked.write(q, k, v, shape, bias)
-        near, far = self.builder.branch(), self.builder.branch()  # in a text no longer than the span, every token sees all
-        whole = self._attend_all(near, q, k, v, shape, first_only=False, bias=None)
-        blocks = self._blocked.write(q, k, v, shape, None, builder=far)
-        branches = {"then_branch": far.subgraph("far", blocks), "else_branch": near.subgraph("near", whole)}
-        return self.builder.add("If", [self._is_longer(min(shape.before, shape.after) + 1)], **branches)
+            return self._attend_all(builder, q, k, v, shape, first_only=False, bias=bias, span=self._span_bias(shape))
+        near, far = builder.branch(), builder.branch()  # in a text no longer than the span, every token sees all
+        free = self._attend_all(near, q, k, v, shape, first_only=False, bias=None)
+        bound = self._attend_all(far, q, k, v, shape, first_only=False, bias=None, span=self._span_bias(shape))
+        branches = {"then_branch": far.subgraph("far", bound), "else_branch": near.subgraph("near", free)}
+        return builder.add("If", [self._is_longer(min(shape.before, shape.after) + 1)], **branches)
+
+    def _span_bias(self, shape: AttentionShape) -> str:
+        """Write the (1, 1, S, S) bias that hides what is out of the span; for long texts only a corner of it, which nobody reads."""
+        span = (shape.before, shape.after)
+        if span not in self._spans:
+            self._spans[span] = write_span(self.builder, self.builder.add("Min", [self._longest, self.builder.constant(SHORT_TEXT)]), shape)
+        return self._spans[span]
 
     def _attend_all(
-        self, builder: GraphBuilder, q: str, k: str, v: str, shape: AttentionShape, *, first_only: bool, bias: ScoreBias | None
+        self,
+        builder: GraphBuilder,
+        q: str,
+        k: str,
+        v: str,
+        shape: AttentionShape,
+        *,
+        first_only: bool,
+        bias: ScoreBias | None,
+        span: str = "",
     ) -> str:
-        scores = self._bias
+        scores = span or self._bias
         if scores and first_only:
             scores = builder.add("Slice", [scores, builder.constant([0]), builder.constant([1]), builder.constant([2])])
         if first_only and not shape.sees_all:
@@ -172,14 +199,14 @@ class PackedLayout:
         grid = builder.add("Concat", [self._grid, builder.constant([width])], axis=0)
         query_grid = builder.constant([-1, 1, width]) if first_only else grid
         query, key, value = (builder.add("Reshape", [x, to]) for x, to in ((q, query_grid), (k, grid), (v, grid)))
-        scores = self._add_bias(builder, query, key, scores, bias)
+        scores = self._add_bias(builder, query, key, scores, bias, first_only=first_only)
         out = _attend(builder, [query, key, value, "", "", scores], shape)
         return builder.add("Reshape", [out, builder.constant([-1, width])])
 
     def _attend_unequal(
         self, builder: GraphBuilder, q: str, k: str, v: str, shape: AttentionShape, scores: str, first_only: bool, bias: ScoreBias | None
     ) -> str:
-        if first_only or scores:
+        if first_only or scores or bias is not None:
             return self._attend_grid(builder, q, k, v, shape, scores, first_only, bias)
         short, long = builder.branch(), builder.branch()
         whole = self._attend_grid(short, q, k, v, shape, scores, first_only, bias)
@@ -193,17 +220,17 @@ class PackedLayout:
         width = shape.width
         query = builder.add("Reshape", [q, builder.constant([-1, 1, width])]) if first_only else builder.add("Gather", [q, self.slots])
         key, value = builder.add("Gather", [k, self.slots]), builder.add("Gather", [v, self.slots])
-        scores = self._add_bias(builder, query, key, scores, bias)
+        scores = self._add_bias(builder, query, key, scores, bias, first_only=first_only)
         out = _attend(builder, [query, key, value, "", "mask", scores], shape)
         flat = builder.add("Reshape", [out, builder.constant([-1, width])])
         return flat if first_only else builder.add("Gather", [flat, "rows"])
 
-    def _add_bias(self, builder: GraphBuilder, query: str, key: str, scores: str, bias: ScoreBias | None) -> str:
-        """Add the bias of the first tokens' scores."""
+    def _add_bias(self, builder: GraphBuilder, query: str, key: str, scores: str, bias: ScoreBias | None, *, first_only: bool) -> str:
+        """Add the bias of the scores of all tokens, or of the first ones."""
         if bias is None:
             return scores
         places = builder.add("Range", [builder.constant(0), self._longest, builder.constant(1)])
-        added = bias.write(builder, query, key, builder.constant([0]), places)
+        added = bias.write(builder, query, key, builder.constant([0]) if first_only else places, places)
         return builder.add("Add", [scores, added]) if scores else added
 
     def _is_longer(self, tokens: int) -> str:
@@ -217,6 +244,8 @@ def _attend(builder: GraphBuilder, inputs: list[str], shape: AttentionShape) -> 
     return builder.add("MultiHeadAttention", _trim(*inputs), domain=MICROSOFT, num_heads=shape.heads, scale=shape.scale)
 
 
+SHORT_TEXT = 256
+"""Up to so many tokens, local and causal layers and relative positions are cheaper without a loop over blocks."""
 LONG_TEXT = 1_024
 """In batches of unequal lengths, longer texts are attended to in blocks. Equal ones need not: their operator keeps no scores."""
 
