@@ -23,8 +23,8 @@ from munjang.engine.layout import Feed, TokenLayout
 from munjang.engine.linear import write_activation
 from munjang.engine.modules import HIDDEN_ACTIVATIONS, TORCH_ACTIVATIONS, Activation, TransformerModule
 from munjang.engine.onnxgraph import GraphBuilder
-from munjang.engine.placed_graph import list_inputs, make_feed, make_layout, make_writer, read_types
-from munjang.engine.session import CachedGraph, Session, check_run, finish_graph, keep_releasing
+from munjang.engine.placed_graph import list_inputs, make_builder, make_feed, make_layout, make_writer, read_types
+from munjang.engine.session import CachedGraph, check_run, finish_graph, keep_releasing, start_graph
 from munjang.engine.weights import Weights, find_weights
 from munjang.errors import FolderError, quote
 from munjang.types import Vectors
@@ -204,7 +204,7 @@ class CrossEngine:
         self.max_tokens: int = graph.facts["max_tokens"]
         self.vocabulary_size = graph.facts["vocabulary_size"]
         self._has_types = bool(graph.facts["has_types"])
-        self._session = Session(graph.model, graph.weights, threads=threads, placement=placement, release=graph.release)
+        self._session = start_graph(graph, threads=threads, placement=placement)
         check_run(lambda: self.logits([([0, 0], [0, 0]), ([0], [0])]), placement)
 
     def logits_of_batches(self, batches: Sequence[Sequence[PairIds]]) -> Iterator[Vectors]:
@@ -238,7 +238,7 @@ def _write_graph(folder: ModelFolder, head: CrossHead, placement: Placement) -> 
 def _write_with(weights: Weights, base: TransformerModule, folder: ModelFolder, head: CrossHead, placement: Placement) -> CachedGraph:
     backbone = read_backbone(base, weights)
     has_types = backbone.types_E is not None and backbone.types_E.shape[0] > 1
-    builder = GraphBuilder()
+    builder = make_builder(placement)
     layout, first_only = make_layout(builder, placement, first_position=backbone.first_position), head.pooling == "cls"
     types = read_types(builder, placement) if has_types else None
     out = write_encoder(builder, backbone, layout, make_writer(builder, placement.compute), first_only=first_only, types=types)

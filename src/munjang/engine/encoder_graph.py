@@ -128,7 +128,7 @@ def _write_pre_norm(context: GraphContext, backbone: Backbone, types: str | None
 def _embed(context: GraphContext, backbone: Backbone, shift: Floats, types: str | None) -> str:
     """Sum token, position and segment embeddings, normalise, and project where the family does."""
     builder, writer, layout = context.builder, context.writer, context.layout
-    x = builder.add("Gather", [builder.array("words", backbone.words_VE), layout.ids])
+    x = builder.rows("words", backbone.words_VE, layout.ids)
     if backbone.low_words is not None:
         x = add_low_rank_rows(builder, layout.ids, x, backbone.low_words, "words")
     if backbone.low_types is not None and not types:

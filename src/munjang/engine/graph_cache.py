@@ -12,14 +12,15 @@ import mmap
 from collections.abc import Callable, Mapping
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from munjang.atomic import atomic_file
 from munjang.engine.remembered import find_cache_home as find_cache_home
 from munjang.engine.remembered import remember
-from munjang.engine.session import CachedGraph, NamedArrays
+from munjang.engine.row_table import FED, FileTable, MemoryTable, RowTable
+from munjang.engine.session import CachedGraph, NamedArrays, keep_releasing
 from munjang.errors import NoSpace
 from munjang.limits import LIMITS
 
@@ -45,7 +46,9 @@ def keep_graph(key: str, write: Callable[[], CachedGraph], *, home: Path | None 
     found = load_graph(key, home=home)
     if found is None:
         graph = write()
-        if not store_graph(key, graph, home=home):
+        with keep_releasing(graph.release):
+            kept = store_graph(key, graph, home=home)
+        if not kept:
             return graph
         found = load_graph(key, home=home) or graph  # mapped, which takes less memory than what was written
     return found
@@ -61,10 +64,11 @@ def load_graph(key: str, *, home: Path | None = None) -> CachedGraph | None:
             return None
         with path.open("rb") as file:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        arrays = _read_arrays(mapped)
+            arrays = _read_arrays(mapped)
+            tables = {name: _open_table(file, mapped, arrays.pop(name)) for name in list(arrays) if name.startswith(FED)}
         model, facts = arrays.pop(GRAPH).tobytes(), json.loads(arrays.pop(FACTS).tobytes())
         release = (lambda: mapped.madvise(mmap.MADV_DONTNEED)) if hasattr(mmap, "MADV_DONTNEED") else None
-        return CachedGraph(model, arrays, facts, release)
+        return CachedGraph(model, arrays, facts, release, tables)
     except (OSError, KeyError, ValueError):
         return None
 
@@ -73,7 +77,12 @@ def store_graph(key: str, graph: CachedGraph, *, home: Path | None = None) -> bo
     """Keep an entry; say whether it could be kept."""
     folder = home or find_cache_home()
     facts = np.frombuffer(json.dumps(dict(graph.facts)).encode(), np.uint8)
-    arrays = {**graph.weights, GRAPH: np.frombuffer(graph.model, np.uint8), FACTS: facts}
+    arrays = {
+        **graph.weights,
+        **{name: table.read() for name, table in graph.tables.items()},
+        GRAPH: np.frombuffer(graph.model, np.uint8),
+        FACTS: facts,
+    }
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with atomic_file(folder / (key + SUFFIX)) as file:
@@ -105,6 +114,14 @@ def _read_arrays(mapped: mmap.mmap) -> dict[str, np.ndarray[Any, Any]]:
         name: np.frombuffer(mapped, DTYPES[entry["dtype"]], prod(entry["shape"]), begin + entry["data_offsets"][0]).reshape(entry["shape"])
         for name, entry in header.items()
     }
+
+
+def _open_table(file: BinaryIO, mapped: mmap.mmap, rows_VE: np.ndarray[Any, Any]) -> RowTable:
+    """Return a table that stands in the file; without `preadv`, on Windows, it is read through the mapping."""
+    if not hasattr(os, "preadv"):
+        return MemoryTable(rows_VE)
+    begin = rows_VE.__array_interface__["data"][0] - np.frombuffer(mapped, np.uint8).__array_interface__["data"][0]
+    return FileTable(file, begin, (rows_VE.shape[0], rows_VE.shape[1]))
 
 
 def _list_pieces(arrays: NamedArrays) -> list[Any]:

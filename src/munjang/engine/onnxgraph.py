@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from munjang.engine.row_table import FED, SMALLEST_BYTES
+
 if TYPE_CHECKING:
     import onnx
 
@@ -28,9 +30,11 @@ Input: TypeAlias = tuple[str, int, list[Any]]
 
 
 class GraphBuilder:
-    """Collects nodes and initialisers, and turns them into a model."""
+    """Collects nodes and initialisers, and turns them into a model; with `feeds_tables` the rows of large tables become its inputs."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, feeds_tables: bool = False) -> None:
+        self.feeds_tables = feeds_tables
+        self.tables: dict[str, np.ndarray[Any, Any]] = {}
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: dict[str, np.ndarray[Any, Any]] = {}
         self._constants: dict[tuple[str, tuple[int, ...], bytes], str] = {}
@@ -52,6 +56,13 @@ class GraphBuilder:
         """Keep a weight under a name that people can read."""
         self.initializers[name] = np.asarray(value, order="C")
         return name
+
+    def rows(self, name: str, table: np.ndarray[Any, Any], ids: str) -> str:
+        """Take the rows of a table that `ids` name."""
+        if not self.feeds_tables or table.nbytes < SMALLEST_BYTES:
+            return self.add("Gather", [self.array(name, table), ids])
+        self.tables[FED + name] = table
+        return FED + name
 
     def constant(self, value: Any, dtype: Any = np.int64) -> str:
         """Keep a small constant; equal ones are kept once."""
@@ -100,11 +111,12 @@ class GraphBuilder:
         """Return the finished model; the weights named in `outside` are only declared, for the session to bring from memory."""
         from onnx import helper, numpy_helper
 
+        fed = [(name, FLOAT, ["T", table.shape[1]]) for name, table in self.tables.items()]
         kept = [_place_outside(n, v) if n in outside else numpy_helper.from_array(v, n) for n, v in self.initializers.items()]
         graph = helper.make_graph(
             self.nodes,
             "munjang",
-            [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in inputs],
+            [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in [*inputs, *fed]],
             [helper.make_tensor_value_info(name, FLOAT, shape) for name, shape in outputs],
             kept,
         )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from munjang.engine.devices import Placement
+from munjang.engine.devices import CPU_PROVIDER, Placement
 from munjang.engine.layout import PACKED_INPUTS, PADDED_INPUTS, Feed, PackedLayout, PaddedLayout, TokenLayout, pack
 from munjang.engine.linear import FloatWriter, Int8Writer, LinearWriter, PreparedLinear
 from munjang.engine.modules import Activation
@@ -60,8 +60,13 @@ def _round_weights(w: Floats) -> Floats:
     return np.clip(w, -LARGEST_FLOAT16, LARGEST_FLOAT16).astype(np.float16)
 
 
+def make_builder(placement: Placement) -> GraphBuilder:
+    """Begin a graph for this place; another device than the CPU keeps tables in its own memory."""
+    return GraphBuilder(feeds_tables=placement.provider == CPU_PROVIDER and placement.layout == "packed")
+
+
 def make_layout(builder: GraphBuilder, placement: Placement, *, first_position: int) -> TokenLayout:
-    """Begin a graph for this place."""
+    """Choose how tokens are handed over in this place."""
     return PackedLayout(builder) if placement.layout == "packed" else GridLayout(builder, first_position=first_position)
 
 

@@ -7,11 +7,13 @@ kilobytes.
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +23,7 @@ import onnxruntime
 from munjang.engine.devices import CPU, CPU_PROVIDER, OPENVINO, Placement
 from munjang.engine.layout import Feed
 from munjang.engine.onnxgraph import GraphBuilder, Input
+from munjang.engine.row_table import MemoryTable, RowTable
 from munjang.errors import DeviceError, quote
 from munjang.limits import usable_cores
 
@@ -36,6 +39,8 @@ class CachedGraph:
     facts: Mapping[str, int] = field(default_factory=dict)
     release: Callable[[], None] | None = None
     """Gives back the memory of mapped files that the weights stand in; a session packs them anew and does not need it."""
+    tables: Mapping[str, RowTable] = field(default_factory=dict)
+    """Those of which every run gets the rows of its tokens."""
 
 
 Arrays = list[np.ndarray[Any, Any]]
@@ -63,17 +68,22 @@ class Session:
         threads: int | None = None,
         placement: Placement = CPU,
         release: Callable[[], None] | None = None,
+        tables: Mapping[str, RowTable] | None = None,
     ) -> None:
+        self._tables = {name: table.own() for name, table in (tables or {}).items()}
         cores = threads or usable_cores()
+        _trim_heap()
         with keep_releasing(release):
             self._session = _start(model, weights, placement, cores)
+        _trim_heap()  # of the copies that onnxruntime packed
         self.threads = min(placement.at_once or cores, cores)
         self._pool: ThreadPoolExecutor | None = None
         self._pool_owner = 0
 
     def run(self, feed: Feed, outputs: list[str]) -> Arrays:
         """Run once, in the calling thread."""
-        found: Arrays = self._session.run(outputs, feed)
+        rows = {name: table.take(feed["ids"]) for name, table in self._tables.items()}
+        found: Arrays = self._session.run(outputs, {**feed, **rows} if rows else feed)
         return found
 
     def run_many(self, feeds: Iterable[Feed], outputs: list[str]) -> Iterator[Arrays]:
@@ -95,6 +105,13 @@ class Session:
         if self._pool is None or self._pool_owner != os.getpid():  # threads do not survive a fork
             self._pool, self._pool_owner = ThreadPoolExecutor(self.threads, thread_name_prefix="munjang"), os.getpid()
         return self._pool
+
+
+def _trim_heap() -> None:
+    """Give back what was freed inside glibc's heap, where copies of weights stay in some starts and not in others."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 @contextmanager
@@ -170,7 +187,13 @@ def finish_graph(builder: GraphBuilder, inputs: Iterable[Input], outputs: Iterab
     """Return what the builder wrote: a small graph, and the large weights beside it."""
     large = {name: array for name, array in builder.initializers.items() if array.nbytes > OUTSIDE_BYTES}
     model = builder.model(list(inputs), list(outputs), outside=frozenset(large))
-    return CachedGraph(model.SerializeToString(), large)
+    tables = {name: MemoryTable(table) for name, table in builder.tables.items()}
+    return CachedGraph(model.SerializeToString(), large, tables=tables)
+
+
+def start_graph(graph: CachedGraph, *, threads: int | None, placement: Placement) -> Session:
+    """Start a session for a graph."""
+    return Session(graph.model, graph.weights, threads=threads, placement=placement, release=graph.release, tables=graph.tables)
 
 
 def open_session(

@@ -23,8 +23,8 @@ from munjang.engine.layout import PACKED_INPUTS, Feed, PackedLayout, pack
 from munjang.engine.linear import FloatWriter
 from munjang.engine.modules import LayerMixModule, TransformerModule
 from munjang.engine.onnxgraph import GraphBuilder
-from munjang.engine.placed_graph import list_inputs, make_feed, make_layout, make_writer
-from munjang.engine.session import CachedGraph, Session, check_run, finish_graph, keep_releasing, open_session
+from munjang.engine.placed_graph import list_inputs, make_builder, make_feed, make_layout, make_writer
+from munjang.engine.session import CachedGraph, Session, check_run, finish_graph, keep_releasing, open_session, start_graph
 from munjang.engine.weights import Weights, find_weights
 from munjang.errors import FolderError
 from munjang.types import Vectors
@@ -44,7 +44,7 @@ class TransformerEngine:
         self.placement = placement
         self._has_adapters, self._adapter = bool(facts["tasks"]), 0
         self._folder, self._threads = folder, threads
-        self._session = Session(graph.model, graph.weights, threads=threads, placement=placement, release=graph.release)
+        self._session = start_graph(graph, threads=threads, placement=placement)
         self._token_session: Session | None = None
         self._layer_session: Session | None = None
         check_run(lambda: self.vectors([[0, 0], [0]]), placement)
@@ -93,7 +93,7 @@ class TransformerEngine:
         if self._token_session is None:
             placement = self.placement if self.placement.layout == "packed" else CPU
             graph = _write_graph(self._folder, placement, every_token=True)
-            self._token_session = Session(graph.model, graph.weights, threads=self._threads, placement=placement, release=graph.release)
+            self._token_session = start_graph(graph, threads=self._threads, placement=placement)
         return self._token_session
 
     def _token_feed(self, ids: Sequence[Sequence[int]], hidden_prefix: int) -> Feed:
@@ -106,7 +106,7 @@ class TransformerEngine:
         return {**feed, ADAPTER[0]: np.array(self._adapter)} if self._has_adapters else feed
 
 
-KEPT_BYTES = (2**24, 2**29)
+KEPT_BYTES = (2**24, 2**30)
 """Weights in float32 are kept with their graph from the first of these sizes, where starting gets sooner, up to the second."""
 
 
@@ -137,7 +137,7 @@ def _write_graph(folder: ModelFolder, placement: Placement, *, every_token: bool
 
 def _write_with(weights: Weights, folder: ModelFolder, placement: Placement, *, every_token: bool) -> CachedGraph:
     backbone = _read_backbone(folder, weights)
-    builder = GraphBuilder()
+    builder = make_builder(placement)
     layout = make_layout(builder, placement, first_position=backbone.first_position)
     writer = make_writer(builder, placement.compute)
     pools_first, has_rows = reads_first_only(folder.modules), placement.layout == "packed"
