@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import mmap
+import os
 from collections.abc import Callable, Mapping
 from math import prod
 from pathlib import Path
@@ -117,8 +118,8 @@ def _read_arrays(mapped: mmap.mmap) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def _open_table(file: BinaryIO, mapped: mmap.mmap, rows_VE: np.ndarray[Any, Any]) -> RowTable:
-    """Return a table that stands in the file; without `preadv`, on Windows, it is read through the mapping."""
-    if not hasattr(os, "preadv"):
+    """Return a table that stands in the file; without `pread`, on Windows, it is read through the mapping."""
+    if not hasattr(os, "pread"):
         return MemoryTable(rows_VE)
     begin = rows_VE.__array_interface__["data"][0] - np.frombuffer(mapped, np.uint8).__array_interface__["data"][0]
     return FileTable(file, begin, (rows_VE.shape[0], rows_VE.shape[1]))

@@ -73,11 +73,11 @@ class FileTable:
         count, width = self.shape
         _check_ids(ids_T, count)
         chosen_U, places_T = np.unique(ids_T, return_inverse=True)
-        rows_UE = np.empty((len(chosen_U), width), np.float32)
-        row_bytes = rows_UE.itemsize * width
-        for row_E, number in zip(rows_UE, chosen_U.tolist(), strict=True):
-            if os.preadv(self._file, [row_E.data], self.start + number * row_bytes) != row_bytes:
-                raise FolderError(f"{self.name}: ends before row {number:,} of its {count:,}; the cache was changed while it was open")
+        row_bytes = 4 * width
+        read = b"".join([os.pread(self._file, row_bytes, self.start + number * row_bytes) for number in chosen_U.tolist()])
+        if len(read) != row_bytes * len(chosen_U):
+            raise FolderError(f"{self.name}: ends before one of its {count:,} rows; the cache was changed while it was open")
+        rows_UE = np.frombuffer(read, np.float32).reshape(-1, width)
         rows_TE: Floats = rows_UE[places_T]
         return rows_TE
 
