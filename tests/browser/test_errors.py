@@ -89,7 +89,7 @@ def test_a_server_with_a_key_asks_for_it_until_it_is_right(locked: Running, open
         page.press("#key", "Enter")
         page.wait_for_selector("html[data-ready]")
         assert page.locator(".hit").count() == 10
-            assert page.locator("#rerank").is_enabled()
+        assert page.locator("#rerank").is_enabled()
         shown.go("upload")
         assert page.locator("#upload-form button.main").is_disabled()
 
