@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.library.test_dictionary import CountingEncoder, find
 
+from munjang.library import questions
 from munjang.library.library import Library
 from munjang.library.tolerance import ask_as_meant
 
@@ -68,6 +69,14 @@ def test_only_the_word_that_no_passage_holds_is_corrected_and_a_note_says_so(lib
     assert "가수의 매니저가 맡은 대표" in note
     library.search("가수의 캐니저가 맡은 대표", notes=notes, as_typed=True)
     assert len(notes) == 1
+
+
+def test_a_question_as_it_was_typed_needs_no_words_for_its_meaning_alone(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_words = library.search("가수의 대표", by="meaning", as_typed=True, explain=True)
+    monkeypatch.setattr(questions, "ask_as_typed", None)
+    assert [(hit.id, hit.score) for hit in library.search("가수의 대표", by="meaning", as_typed=True)] == [
+        (hit.id, hit.score) for hit in with_words
+    ]
 
 
 def test_a_question_without_spaces_is_encoded_with_some(library: Library) -> None:

@@ -95,6 +95,7 @@ def test_ids_equal_those_of_transformers(family, side, tmp_path: Path):
         pairs = theirs(TEXTS[:3], TEXTS[3:6])["input_ids"]
     ours = load_tokenizer(tmp_path)
     assert ours.encode(TEXTS) == expected
+    assert ours.highest_id == max(theirs.get_vocab().values())
     assert [ids for ids, _ in ours.encode_pairs(list(zip(TEXTS[:3], TEXTS[3:6], strict=True)))] == pairs
     ours.save(tmp_path / "saved")
     assert load_tokenizer(tmp_path / "saved").encode(TEXTS) == expected
