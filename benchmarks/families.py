@@ -5,7 +5,8 @@
 Each model has 12 layers of 768 and a vocabulary of 30,000; its weights are random, which does not change how long it takes. Both sides are
 processes of their own that read the same folder and encode the same texts in turn: sentences of 5 to 40 tokens, passages of 200, and for
 ModernBERT texts of 2,000. One family takes one to four minutes. Reported: the median over rounds of (time of
-sentence-transformers) / (time of the route), by the clock and in CPU time, and the peak memory of the process. On a machine that does
+sentence-transformers) / (time of the route), by the clock and in CPU time, and the peak memory of the process, in its first start and in
+a later one, with its proportional share (PSS) after the last text. On a machine that does
 other work too, only CPU time means something, and only with OMP_NUM_THREADS=1: threads that wait for each other burn it. `--half` takes
 half as many texts. `--lengths` measures one text of each length instead, each in a new process: seconds and peak memory.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -109,12 +111,18 @@ def work(route: str, folder: str) -> None:
         start, busy = time.perf_counter(), time.process_time()
         model.encode(texts)
         seconds, cpu = time.perf_counter() - start, time.process_time() - busy
-        print("ANSWER " + json.dumps({"seconds": seconds, "cpu_seconds": cpu, "peak_mb": read_peak()}), flush=True)
+        answer = {
+            "seconds": seconds,
+            "cpu_seconds": cpu,
+            "peak_mb": read_memory("status", "VmHWM"),
+            "pss_mb": read_memory("smaps_rollup", "Pss"),
+        }
+        print("ANSWER " + json.dumps(answer), flush=True)
 
 
-def read_peak() -> float:
-    """Return this process' peak memory in MB; getrusage would count the process that started it."""
-    [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:")]
+def read_memory(file: str, entry: str) -> float:
+    """Return an entry of this process in MB; getrusage would count the process that started it."""
+    [line] = [line for line in Path("/proc/self", file).read_text().splitlines() if line.startswith(entry + ":")]
     return int(line.split()[1]) / 1024
 
 
@@ -123,7 +131,14 @@ class Route:
 
     def __init__(self, name: str, folder: Path) -> None:
         command = [sys.executable, __file__, "--work", name, "--folder", str(folder)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "MUNJANG_HOME": str(folder / "home")},
+        )
 
     def wait(self) -> None:
         """Return when the model is loaded."""
@@ -175,14 +190,26 @@ def compare(family: str, rounds: int, *, layers: int, divisor: int) -> dict[str,
             print(f"{family}: round {number + 1} of {rounds}, {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
         for route in routes.values():
             route.close()
+        later = {name: measure_later_start(name, Path(folder), list(sets.values())) for name in ROUTES}
     result: dict[str, Any] = {}
     for name in ROUTES:
-        result[name] = {"peak_mb": max(answer["peak_mb"] for each in answers[name].values() for answer in each)}
+        first = max(answer["peak_mb"] for each in answers[name].values() for answer in each)
+        result[name] = {"first_peak_mb": first, "peak_mb": later[name]["peak_mb"], "pss_mb": later[name]["pss_mb"]}
         for texts in sets:
             pairs = list(zip(answers["st"][texts], answers[name][texts], strict=True))
             for suffix, clock in CLOCKS.items():
                 result[name][texts + suffix] = statistics.median(theirs[clock] / ours[clock] for theirs, ours in pairs)
     return result
+
+
+def measure_later_start(name: str, folder: Path, sets: list[tuple[int, int, int]]) -> dict[str, float]:
+    """Return the memory of a new process that encodes the same texts; Munjang takes its graph from the cache then."""
+    route = Route(name, folder)
+    route.wait()
+    for texts in (*WARM_UP, *sets):
+        answer = route.encode(texts)
+    route.close()
+    return answer
 
 
 def measure_lengths(family: str, lengths: list[int], *, layers: int) -> list[dict[str, float]]:
@@ -225,8 +252,9 @@ def main() -> None:
         else:
             result[family] = compare(family, options.rounds, layers=options.layers, divisor=2 if options.half else 1)
             for name, row in result[family].items():
-                ratios = "".join(f"{texts} {ratio:.2f}×  " for texts, ratio in row.items() if texts != "peak_mb")
-                print(f"{family:20}{name:14}{ratios}{row['peak_mb']:.0f} MB", flush=True)
+                ratios = "".join(f"{texts} {ratio:.2f}×  " for texts, ratio in row.items() if not texts.endswith("_mb"))
+                memory = f"peak {row['peak_mb']:.0f} MB (first start {row['first_peak_mb']:.0f}), PSS {row['pss_mb']:.0f} MB"
+                print(f"{family:20}{name:14}{ratios}{memory}", flush=True)
         if options.json:
             options.json.write_text(json.dumps(result, indent=2) + "\n")
 

@@ -24,9 +24,10 @@ from munjang.engine.modules import (
     check_pooling,
     list_tasks,
 )
-from munjang.engine.read_module import MODULES_FILE, is_size, read_module, read_transformer_settings, refuse_remote_code
+from munjang.engine.read_module import MODULES_FILE, WORD_SETTINGS, is_size, read_module, read_transformer_settings, refuse_remote_code
 from munjang.engine.remembered import remember
 from munjang.errors import FolderError, UsageError, quote
+from munjang.text.word_tokenizer import WORDS_FILE
 from munjang.types import Metric, Pooling
 from munjang.wording import brief_repr
 
@@ -41,6 +42,8 @@ COUNTED_NAMES = (
     "tokenizer_config.json",
     "special_tokens_map.json",
     "router_config.json",
+    WORD_SETTINGS,
+    WORDS_FILE,
 )
 PROMPTS_KEY = "task_instructions"
 """The key of config.json with the prompts of a model's task adapters."""
@@ -164,10 +167,11 @@ def require_sentence_encoder(folder: ModelFolder) -> None:
 
 
 def require_one_way(folder: ModelFolder, who: str) -> None:
-    """Refuse routes, task adapters and mixed layers where `who` computes one plain chain of modules."""
+    """Refuse routes, task adapters, mixed layers and lists of words where `who` computes one plain chain of modules."""
     parts = {
         "several routes": bool(folder.routes),
         "task adapters": bool(folder.tasks and not folder.routes),
+        "a list of words in place of a tokenizer": isinstance(folder.base, StaticModule) and bool(folder.base.words),
         "a WeightedLayerPooling": any(isinstance(module, LayerMixModule) for module in folder.modules),
     }
     for part, there in parts.items():
@@ -195,7 +199,7 @@ def _read_modules(path: Path) -> ModelFolder:
     routes = {name: _drop_idle_mix(chain) for name, chain in routes.items()}
     modules = list(routes[default_route] if routes else _drop_idle_mix(modules))
     if not modules or not isinstance(modules[0], TransformerModule | StaticModule):
-        raise FolderError(f"{path / MODULES_FILE}: the first module must be a Transformer or a StaticEmbedding")
+        raise FolderError(f"{path / MODULES_FILE}: the first module must be a Transformer, StaticEmbedding, WordEmbeddings or BoW")
     kind: Literal["sentence", "cross"] = "sentence"
     if settings.get("model_type") == "CrossEncoder" or _read_task(modules[0]) == "sequence-classification":
         kind = "cross"
@@ -240,7 +244,7 @@ def _read_routes(file: Path, modules: list[Module]) -> tuple[dict[str, tuple[Mod
 def _check_order(file: Path, modules: Sequence[Module]) -> None:
     """Refuse an order of modules in which one would read what is not there yet."""
     if not modules or not isinstance(modules[0], TransformerModule | StaticModule):
-        raise FolderError(f"{file}: the first module must be a Transformer or a StaticEmbedding")
+        raise FolderError(f"{file}: the first module must be a Transformer, StaticEmbedding, WordEmbeddings or BoW")
     mixes = [number for number, module in enumerate(modules) if isinstance(module, LayerMixModule)]
     if mixes not in ([], [1]) or (mixes and not isinstance(modules[0], TransformerModule)):
         raise FolderError(f"{file}: WeightedLayerPooling must stand once, right behind the Transformer")
@@ -249,8 +253,13 @@ def _check_order(file: Path, modules: Sequence[Module]) -> None:
         raise FolderError(f"{file}: a Transformer without a Pooling module gives no sentence vector")
     if any(isinstance(module, TransformerModule | StaticModule) for module in modules[1:]):
         raise FolderError(f"{file}: found a second module that reads token ids, expected one")
-    if poolings != ([1 + len(mixes)] if isinstance(modules[0], TransformerModule) else []):
-        raise FolderError(f"{file}: Pooling must stand once, right behind the Transformer, and never behind a StaticEmbedding")
+    if poolings != ([1 + len(mixes)] if _gives_tokens(modules[0]) else []):
+        raise FolderError(f"{file}: Pooling must stand once, right behind a Transformer or WordEmbeddings, and never behind another module")
+
+
+def _gives_tokens(module: Module) -> bool:
+    """Say whether what the module gives is to be pooled."""
+    return isinstance(module, TransformerModule) or (isinstance(module, StaticModule) and bool(module.words) and not module.counts)
 
 
 def _read_plain(path: Path, pooling: Pooling | None) -> ModelFolder:

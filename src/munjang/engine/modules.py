@@ -103,6 +103,11 @@ class StaticModule:
 
     folder: Path
     normalize: bool = False
+    words: str = ""
+    """The file with the list of words that texts are split into at spaces (`WordEmbeddings`, `BoW`); empty: there is a tokenizer."""
+    counts: bool = False
+    """Whether a vector counts the words of that list (`BoW`) instead of averaging their vectors."""
+    max_length: int | None = None
 
 
 @dataclass(frozen=True)

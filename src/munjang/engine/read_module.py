@@ -25,6 +25,7 @@ from munjang.engine.modules import (
     TransformerModule,
 )
 from munjang.errors import FolderError, quote
+from munjang.text.word_tokenizer import WORDS_FILE
 from munjang.types import Pooling
 
 MODULES_FILE = "modules.json"
@@ -161,6 +162,24 @@ def _read_static(folder: Path) -> StaticModule:
     return StaticModule(folder=folder, normalize=bool(config.get("normalize", False)))
 
 
+WORD_SETTINGS = "wordembedding_config.json"
+SPACE_TOKENIZER = "WhitespaceTokenizer"
+
+
+def _read_word_embeddings(folder: Path) -> StaticModule:
+    config = read_object(folder / WORD_SETTINGS)
+    name, length = str(config.get("tokenizer_class")).rsplit(".", 1)[-1], config.get("max_seq_length")
+    if name != SPACE_TOKENIZER:
+        raise FolderError(f"{folder / WORD_SETTINGS}: tokenizer_class {quote(name)} does not run here, expected {SPACE_TOKENIZER}")
+    if length is not None and not is_size(length):
+        raise FolderError(f"{folder / WORD_SETTINGS}: max_seq_length is {quote(str(length))}, expected a positive whole number")
+    return StaticModule(folder=folder, words=WORDS_FILE, max_length=length)
+
+
+def _read_bag_of_words(folder: Path) -> StaticModule:
+    return StaticModule(folder=folder, words="config.json", counts=True)
+
+
 def _read_normalize(_folder: Path) -> NormalizeModule:
     return NormalizeModule()
 
@@ -215,6 +234,8 @@ _READERS: dict[str, Callable[[Path], Module]] = {
     "LayerNorm": _read_layer_norm,
     "Normalize": _read_normalize,
     "StaticEmbedding": _read_static,
+    "WordEmbeddings": _read_word_embeddings,
+    "BoW": _read_bag_of_words,
     "WeightedLayerPooling": _read_layer_mix,
     "Router": _read_router,
     "Asym": _read_router,

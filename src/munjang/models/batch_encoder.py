@@ -159,7 +159,7 @@ def find_token_limit(folder: ModelFolder, tokenizer: Tokenizer, *, positions: in
     if asked is not None and asked <= tokenizer.special_count:
         raise UsageError(f"max_length={asked} leaves no room for text: {tokenizer.special_count} tokens are special ones")
     if isinstance(folder.base, StaticModule):
-        return asked
+        return min((limit for limit in (folder.base.max_length, asked) if limit), default=None)
     if known and min(known) <= tokenizer.special_count:
         raise FolderError(
             f"{folder.path}: room for {min(known)} tokens, of which {tokenizer.special_count} are special; none is left for text"

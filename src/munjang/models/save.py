@@ -29,8 +29,8 @@ SAVED_AS = "4.0.1"
 def save_folder(folder: ModelFolder, tokenizer: Tokenizer, target: Path, *, width: int, max_length: int | None) -> None:
     """Write `folder`'s sentence encoder to `target`, which must not hold anything else."""
     with atomic_folder(target) as place:
-        if folder.routes:
-            _copy_routes(folder, place)
+        if folder.routes or (isinstance(folder.base, StaticModule) and folder.base.words):
+            _copy_as_it_is(folder, place)
         else:
             _write(folder, tokenizer, place, width=width, max_length=max_length)
 
@@ -78,8 +78,8 @@ def _write(folder: ModelFolder, tokenizer: Tokenizer, target: Path, *, width: in
     )
 
 
-def _copy_routes(folder: ModelFolder, target: Path) -> None:
-    """Copy a folder whose routes have modules of their own as it is; nothing of it can have been changed."""
+def _copy_as_it_is(folder: ModelFolder, target: Path) -> None:
+    """Copy a folder whose routes have modules of their own, or whose words are no tokenizer's; nothing of it can have been changed."""
     for file in list_model_files(folder):
         place = target / file.relative_to(folder.path)
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -17,6 +17,7 @@ from munjang.errors import FolderError
 from munjang.models.batch_encoder import check_vocabulary, find_token_limit
 from munjang.models.open_engine import open_sentence_engine
 from munjang.text.tokenizer import Tokenizer, load_tokenizer
+from munjang.text.word_tokenizer import load_word_tokenizer
 from munjang.types import Compute, Device, EngineName
 
 
@@ -73,10 +74,16 @@ def _choose_route(folder: ModelFolder, modules: tuple[Module, ...]) -> ModelFold
     return replace(folder, modules=modules, max_length=first.max_length if isinstance(first, TransformerModule) else None)
 
 
+def _load_tokenizer(base: TransformerModule | StaticModule) -> Tokenizer:
+    if isinstance(base, StaticModule) and base.words:
+        return load_word_tokenizer(base.folder / base.words, is_bag=base.counts)
+    return load_tokenizer(base.folder)
+
+
 def _open_way(folder: ModelFolder, options: WayOptions, tokenizers: dict[Path, Tokenizer]) -> Way:
     base = folder.base
     assert isinstance(base, TransformerModule | StaticModule)  # what read_folder promises
-    tokenizer = tokenizers.get(base.folder) or load_tokenizer(base.folder)
+    tokenizer = tokenizers.get(base.folder) or _load_tokenizer(base)
     tokenizers[base.folder] = tokenizer
     engine = open_sentence_engine(folder, engine=options.engine, device=options.device, compute=options.compute, threads=options.threads)
     check_vocabulary(folder, tokenizer, engine.vocabulary_size)
