@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from bench_texts import short_sentences
-from encode import processor
+from machine import processor
 
 HERE = Path(__file__).resolve().parent
 CORES = len(os.sched_getaffinity(0))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
@@ -97,6 +98,19 @@ def test_nothing_listens_beyond_this_machine(cluster):
     assert listening
     beyond = {each.laddr for each in listening if each.laddr.ip.removeprefix("::ffff:") not in ("127.0.0.1", "::1")}
     assert not beyond
+
+
+@pytest.mark.slow
+def test_workers_of_a_local_cluster_have_the_priority_of_the_run(cluster):
+    """Ray gives its workers the lowest but four otherwise, and beside other work they get next to nothing."""
+    if cluster.kind == "ray":
+        ray = pytest.importorskip("ray")
+        found = ray.get(ray.remote(lambda: os.nice(0)).remote())
+    else:
+        from pyspark import SparkContext
+
+        [found] = SparkContext.getOrCreate().parallelize([0], 1).map(os.nice).collect()
+    assert found == os.nice(0)
 
 
 @pytest.mark.slow

@@ -47,11 +47,15 @@ def connect(address: str, *, workers: int, threads: int) -> Iterator[None]:
 
 
 def _stay_on_this_machine() -> None:
-    """Let a cluster of our own listen on the loopback alone, as Ray does by itself on Windows and macOS; it takes no address for that."""
+    """Let a cluster of our own listen on the loopback alone, as Ray does by itself on Windows and macOS; it takes no address for that.
+
+    Its workers have the priority of this process, not Ray's niceness of 15.
+    """
     from ray._private import ray_constants
 
     ray_constants.ENABLE_RAY_CLUSTER = False
     os.environ[ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR] = "0"
+    os.environ.setdefault("RAY_worker_niceness", "0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 
