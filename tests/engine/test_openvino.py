@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.conftest import write_cross_encoder
 
 from munjang.engine.devices import multiplies_bfloat16
 from munjang.models.cross_encoder import CrossEncoder
@@ -70,8 +71,10 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_openvino_gives_the_vectors_and_scores_of_the_cpu(python):
-    model, scorer = SentenceEncoder.load(device="cpu"), CrossEncoder.load(device="cpu")
+@pytest.mark.filterwarnings("ignore::munjang.models.long_text.TruncationWarning")
+def test_openvino_gives_the_vectors_and_scores_of_the_cpu(python, tmp_path):
+    write_cross_encoder(tmp_path / "cross", labels=1)
+    model, scorer = SentenceEncoder.load(device="cpu"), CrossEncoder.load(tmp_path / "cross", device="cpu")
     order = {"model": str(model.folder.path), "cross": str(scorer.folder.path), "texts": TEXTS}
     run = subprocess.run(
         [str(python), "-c", PROGRAM],
