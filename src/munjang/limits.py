@@ -43,7 +43,7 @@ class Limits:
     max_weights_bytes: int = 16 * 2**30
     """One safetensors file."""
 
-    batch_tokens: int = 1_024
+    batch_tokens: int = 512
     """Tokens that one run of the engine gets. Larger batches fall out of the processor's cache and are slower."""
 
     efficient_tokens: int = 256

@@ -100,7 +100,7 @@ class TrainableCrossEncoder(TrainableModel):
         self.eval()
         with torch.no_grad():
             lengths = [min(len(first) + len(second), self._room) + 1 for first, second in ids]
-            for batch in plan_batches(lengths, budget=LIMITS.batch_tokens * 4) if ids else []:
+            for batch in plan_batches(lengths, budget=LIMITS.batch_tokens * 8) if ids else []:
                 made[batch] = self([ids[index] for index in batch]).float().cpu().numpy()
         self.train(was_training)
         return made

@@ -302,7 +302,7 @@ class TrainableEncoder(TrainableModel):
         rows_UD = np.empty((len(unique), self.dimension), np.float32)
         ids = self.tokens(unique)
         with torch.no_grad():
-            for batch in _plan_batches(ids, LIMITS.batch_tokens * 4):
+            for batch in _plan_batches(ids, LIMITS.batch_tokens * 8):
                 rows_UD[batch] = self([ids[index] for index in batch]).float().cpu().numpy()
         self.train(was_training)
         place = {text: index for index, text in enumerate(unique)}
