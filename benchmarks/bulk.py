@@ -12,8 +12,8 @@ dask        `munjang bulk --dask local`, against map_partitions with sentence-tr
 
 Every route is a process of its own (bulk_routes.py); inside a round the routes run one after the other, in turned order every second round.
 Shown are medians over rounds. `rows_per_s` counts the whole process, start and loading included; `working` leaves these out: what a long
-job is like. `rows_per_cpu_s` divides by the processor time of all processes, which other work on the machine changes least. Ratios are
-to the first route of the part, round by round.
+job is like. `rows_per_cpu_s` divides by the processor time of all processes, which other work on the machine changes least; the workers of
+Ray and Spark are not in it, since these do not wait for them. Ratios are to the first route of the part, round by round.
 """
 
 from __future__ import annotations
