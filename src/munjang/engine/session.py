@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,11 +107,21 @@ class Session:
         return self._pool
 
 
+def _find_malloc_trim() -> Callable[[int], object]:
+    """Return glibc's function, looked up once while this file is imported; with another C library one that does nothing."""
+    try:
+        found: Callable[[int], object] = ctypes.CDLL(None).malloc_trim if sys.platform == "linux" else bool
+    except (OSError, AttributeError):
+        return bool
+    return found
+
+
+_malloc_trim = _find_malloc_trim()
+
+
 def _trim_heap() -> None:
     """Give back what was freed inside glibc's heap, where copies of weights stay in some starts and not in others."""
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):  # another C library
-            ctypes.CDLL(None).malloc_trim(0)
+    _malloc_trim(0)
 
 
 @contextmanager
