@@ -80,7 +80,7 @@ class MunjangReranker(BaseDocumentCompressor):  # type: ignore[misc]
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     model: Any = Field(default=None, exclude=True)
-    """A name, a folder or a loaded CrossEncoder; None is the default re-ranker."""
+    """A name or folder of a cross-encoder, or a loaded ranker; None is the default model, whose tokens are compared."""
     top_n: int | None = Field(default=3, ge=1)
     """None keeps all."""
     compute: Compute = DEFAULT_COMPUTE

@@ -81,8 +81,8 @@ class MunjangEmbedding(BaseEmbedding):  # type: ignore[misc]  # LlamaIndex is no
 class MunjangRerank(BaseNodePostprocessor):  # type: ignore[misc]
     """Keeps the `top_n` nodes that answer the query best; their scores are the cross-encoder's."""
 
-    model_name: str = Field(default="", description="The name or folder of the cross-encoder; empty is the default re-ranker.")
-    model: Any = Field(default=None, exclude=True, description="A CrossEncoder that is loaded already.")
+    model_name: str = Field(default="", description="The name or folder of the cross-encoder; empty: the default model ranks.")
+    model: Any = Field(default=None, exclude=True, description="A CrossEncoder or LateReranker that is loaded already.")
     top_n: int = Field(default=3, ge=1, description="How many nodes are kept.")
     compute: Compute = DEFAULT_COMPUTE
 

@@ -61,8 +61,8 @@ class SearchRequest(OwnModel):
 
     query: str | None = None
     rerank: bool | Literal["late"] | None = None
-    """Re-rank the best 50: "late" by token vectors, which is the default where the library has them; true by them too, or with the
-    cross-encoder where it has none or `rerank_model` is given; false does not."""
+    """Re-rank the best 50: "late" by token vectors, which is the default where the library has them, and else makes them now; true
+    likewise, or with the cross-encoder where one is served and the library has none, or `rerank_model` is given; false does not."""
     rerank_model: str | None = None
     """Which of the served cross-encoders."""
     hybrid: bool | None = Field(default=None, json_schema_extra={"deprecated": True})

@@ -9,7 +9,7 @@ chosen on these two, questions of a chat bot, and headings and paragraphs of doc
 one is.
 
 A cross-encoder for natural-language inference judges whether a text entails "This text is about …" (`classify_by_entailment`). It reads
-every text with every label, which is slow, and the bundled re-ranker was not trained for it. Scores are centred for each label too.
+every text with every label, which is slow, and needs a model that was trained for it. Scores are centred for each label too.
 
 Shapes: N texts, D dimensions, C labels.
 """
