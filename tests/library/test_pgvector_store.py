@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from munjang.errors import DamagedFile, InputError, UsageError
 from munjang.library import pg_index, pgvector_store
 from munjang.library.pg_connections import Address, run
-from munjang.library.pg_index import find_index
+from munjang.library.pg_index import NearIndex, find_index, make_index
 from munjang.library.pg_write import vector_text
 from munjang.library.sqlite_store import SqliteStore
 from munjang.library.store import Document, Entry, NearestRows, Passage, Settings
@@ -130,6 +130,24 @@ def test_an_index_is_asked_and_not_passed_over(store):
         sql = f'EXPLAIN SELECT "row" FROM passages WHERE vector_dims(vector) = {DIMENSION} ORDER BY {index.order} LIMIT 3'
         plan = "\n".join(line for (line,) in run(connection, sql, [vector_text(query)]))
     assert f"Index Scan using {index.name}" in plan
+
+
+def test_a_graph_has_the_memory_to_be_built_in(url, monkeypatch):
+    """Where it has not, pgvector says so and goes on many times more slowly."""
+    monkeypatch.setattr(pg_index, "_LEAST_MEMORY", 1)
+    store = PgvectorStore.open(f"{url}#memory", create_with=SETTINGS)
+    vectors = np.random.default_rng(0).normal(size=(8_000, DIMENSION)).astype(np.float32)
+    with store.writer("test"):
+        store.put(entry(str(i), vector) for i, vector in enumerate(vectors))
+    connection = store._connections.connect()
+    notices: list[str] = []
+    connection.add_notice_handler(lambda diagnostic: notices.append(diagnostic.message_primary))
+    with connection.transaction():
+        run(connection, "SET LOCAL maintenance_work_mem = '1MB'")
+        make_index(connection, NearIndex(DIMENSION, "hnsw", "float32", 40), len(vectors))
+    assert [notice for notice in notices if "no longer fits" in notice] == []
+    connection.close()
+    store.close()
 
 
 def test_a_library_gets_its_index_when_it_is_large_and_keeps_the_one_it_has(store, url, monkeypatch):
@@ -269,3 +287,38 @@ def test_words_are_scored_as_fts5_scores_them(url, tmp_path):
         assert [here[id] for id in there] == pytest.approx(list(there.values()), rel=1e-6)
     for store in stores:
         store.close()
+
+
+def test_words_are_weighed_by_what_the_last_commit_holds(url):
+    one, two = (PgvectorStore.open(f"{url}#weighed", create_with=SETTINGS) for _ in range(2))
+    vector = np.ones((1, DIMENSION), np.float32)
+
+    def put(store: PgvectorStore, id: str, *words: str) -> None:
+        with store.writer("test"):
+            store.put([Entry(Document(id, "text", {}, "hash"), (Passage(0, 4, words),), vector)])
+
+    put(one, "a", "snow", "rain")
+    for id in "bcdef":
+        one.lexical(["snow"], 10)
+        one.word_frequencies(["snow"])
+        put(two, id, "rain", *["wind"] * len(id))
+        assert one.lexical(["snow"], 10) == two.lexical(["snow"], 10)
+        assert one.word_frequencies(["snow", "rain"]) == two.word_frequencies(["snow", "rain"])
+    assert one.word_frequencies(["snow", "rain", "absent"]) == (6, [1, 6, 0])
+    one.close()
+    two.close()
+
+
+def test_passages_with_the_same_words_have_the_same_score_in_the_order_of_their_rows(url):
+    store = PgvectorStore.open(f"{url}#equal", create_with=SETTINGS)
+    words, chance = [f"word{i}" for i in range(30)], np.random.default_rng(0)
+    with store.writer("test"):
+        store.put(
+            Entry(Document(str(i), "text", {}, "hash"), (Passage(0, 4, tuple(chance.permutation(words[: 20 if i % 2 else 30]).tolist())),),
+                  np.ones((1, DIMENSION), np.float32))
+            for i in range(40)
+        )  # fmt: skip
+    hits = store.lexical(words, 40)
+    assert len({hit.score for hit in hits}) == 2
+    assert [hit.row for hit in hits] == [hit.row for hit in sorted(hits, key=lambda hit: (-hit.score, hit.row))]
+    store.close()

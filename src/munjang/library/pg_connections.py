@@ -107,7 +107,8 @@ class PostgresConnections:
         except ImportError as error:
             raise MissingExtra("a library in PostgreSQL", "pgvector") from error
         with translate_errors(self.address):
-            connection = psycopg.connect(self.address.url, autocommit=True, connect_timeout=10)
+            # A statement is planned anew for its values: the plan for one word or filter is a bad one for another.
+            connection = psycopg.connect(self.address.url, autocommit=True, connect_timeout=10, prepare_threshold=None)
             try:
                 run(connection, f"SET search_path = {self.address.schema}, public")
             except BaseException:

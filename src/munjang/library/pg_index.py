@@ -48,7 +48,7 @@ _OPERATORS: dict[IndexPrecision, tuple[str, str, str]] = {
 }
 """What an index holds of a vector, its operator class, and the operator that orders by it."""
 _LEAST_MEMORY, _MOST_MEMORY = 64, 2_048  # megabytes
-_LINK_BYTES = 320  # of a node of an HNSW graph, roughly
+_LINK_BYTES = 700  # of a node of an HNSW graph while it is built: 32 neighbours of 16 bytes, and what surrounds them
 
 
 @dataclass(frozen=True)

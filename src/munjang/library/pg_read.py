@@ -8,20 +8,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from munjang.errors import DamagedFile, quote
 from munjang.library.pg_cluster import PROPAGATE, ClusterReader, same_document
 from munjang.library.pg_connections import Executes, run
+from munjang.library.pg_filter import JOIN_DOCUMENTS, filter_passages
 from munjang.library.pg_index import NearIndex
 from munjang.library.pg_schema import read_settings as read_settings
 from munjang.library.pg_tokens import read_codebook as read_codebook
 from munjang.library.pg_tokens import read_rows_without_codes as read_rows_without_codes
 from munjang.library.pg_tokens import read_token_codes as read_token_codes
 from munjang.library.pg_write import BY_ID, keys_of, vector_text, word_counts
-from munjang.library.store import MAX_WORDS, Document, Entry, Passage, Place, Scored, VectorBlock, document_checksum, passage_checksum
+from munjang.library.store import (
+    MAX_WORDS,
+    Document,
+    Entry,
+    Passage,
+    Place,
+    Scored,
+    VectorBlock,
+    document_checksum,
+    passage_checksum,
+    weigh_words,
+)
 from munjang.library.where import Condition
 from munjang.library.where_sql import where_postgres
 from munjang.types import Ints, Vectors
@@ -30,13 +42,17 @@ _DOCUMENTS = "SELECT number, id, text, metadata, content_hash, checksum FROM doc
 _VECTORS = """SELECT passages."row", passages.document, start, stop, vector_send(vector), passages.checksum, documents.id, words
               FROM passages JOIN documents ON documents.number = passages.document"""
 _BM25 = """
-    WITH size AS (SELECT count(*)::float8 AS n, greatest(avg(length), 1)::float8 AS mean FROM passages),
-    asked AS (SELECT word, greatest(ln((n - count(*) + 0.5) / (count(*) + 0.5)), 1e-6)::float8 AS weight
-              FROM words, size WHERE word = ANY(%s) GROUP BY word, n)
-    SELECT words."row", sum(weight * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * length / mean))) AS score
-    FROM words JOIN asked USING (word) JOIN passages ON passages."row" = words."row"{same}
-    JOIN documents ON documents.number = passages.document, size
-    WHERE {condition} GROUP BY passages.document, words."row" ORDER BY score DESC, words."row" LIMIT %s"""
+    SELECT words."row", sum((%s::float8[])[array_position(%s::text[], word)]
+                            * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * length / %s)) ORDER BY word) AS score
+    FROM words JOIN passages ON passages."row" = words."row"{same} {join}
+    WHERE word = ANY(%s) AND {condition} GROUP BY passages.document, words."row" ORDER BY score DESC, words."row" LIMIT %s"""
+
+
+class Lengths(NamedTuple):
+    """What BM25 knows of all passages: how many there are, and how many words they have on average."""
+
+    passages: int
+    mean: float
 
 
 def read_documents(connection: Executes, ids: Sequence[str], name: str) -> dict[str, Document]:
@@ -86,9 +102,9 @@ def read_vectors_of(connection: Executes, rows: Sequence[int] | Ints, *, dimensi
 
 def read_rows(connection: Executes, where: Condition | None) -> Ints:
     """Return the rows of the documents that meet the condition."""
-    sql, values = where_postgres(where)
-    joined = 'SELECT "row" FROM passages JOIN documents ON documents.number = passages.document'
-    return _ints(run(connection, f'{joined} WHERE {sql} ORDER BY "row"', values or None))
+    among = filter_passages(connection, where)
+    sql = f'SELECT "row" FROM passages {among.join} WHERE {among.condition} ORDER BY "row"'  # noqa: S608
+    return _ints(run(connection, sql, among.values or None))
 
 
 def read_rows_of(connection: Executes, ids: Sequence[str]) -> Ints:
@@ -124,22 +140,36 @@ def read_keys(connection: Executes, limit: int) -> list[str]:
     return sorted(key for (key,) in run(connection, "SELECT DISTINCT jsonb_object_keys(found) FROM documents LIMIT %s", (limit,)))
 
 
-def read_lexical(connection: Executes, words: Sequence[str], k: int, where: Condition | None) -> list[Scored]:
+def read_lengths(connection: Executes) -> Lengths:
+    """Return what BM25 knows of all passages, which takes a look at each of them."""
+    return Lengths(*run(connection, "SELECT count(*), greatest(avg(length), 1)::float8 FROM passages").fetchone())
+
+
+def read_lexical(
+    connection: Executes, words: Sequence[str], k: int, where: Condition | None, *, lengths: Lengths | None = None
+) -> list[Scored]:
     """Return the k rows that BM25 puts first for any of these words."""
     asked = list(word_counts(words[:MAX_WORDS]))
     if not asked or k < 1:
         return []
+    passages, mean = lengths or read_lengths(connection)
+    weights = weigh_words(passages, _count_passages(connection, asked))
+    join = "" if where is None else JOIN_DOCUMENTS
     condition, values = where_postgres(where)
-    found = run(connection, _BM25.format(condition=condition, same=same_document("words", connection)), (asked, *values, k))
-    return [Scored(row, float(score)) for row, score in found]
+    sql = _BM25.format(join=join, condition=condition, same=same_document("words", connection))
+    return [Scored(row, float(score)) for row, score in run(connection, sql, (weights, asked, mean, asked, *values, k))]
 
 
-def read_word_frequencies(connection: Executes, words: Sequence[str]) -> tuple[int, list[int]]:
+def read_word_frequencies(connection: Executes, words: Sequence[str], *, lengths: Lengths | None = None) -> tuple[int, list[int]]:
     """Return the number of passages, and how many of them hold each word."""
     asked = list(word_counts(words[:MAX_WORDS]))
-    found = dict(run(connection, "SELECT word, count(*) FROM words WHERE word = ANY(%s) GROUP BY word", (asked,)).fetchall())
-    (passages,) = run(connection, "SELECT count(*) FROM passages").fetchone()
-    return int(passages), [int(found.get(word, 0)) for word in asked]
+    return (lengths or read_lengths(connection)).passages, _count_passages(connection, asked)
+
+
+def _count_passages(connection: Executes, words: list[str]) -> list[int]:
+    """Return how many passages hold each word."""
+    found = dict(run(connection, "SELECT word, count(*) FROM words WHERE word = ANY(%s) GROUP BY word", (words,)).fetchall())
+    return [int(found.get(word, 0)) for word in words]
 
 
 def read_words_between(connection: Executes, first: str, last: str) -> dict[str, int]:
@@ -152,20 +182,21 @@ def read_nearest(
     connection: Executes, query_D: Vectors, k: int, *, where: Condition | None, index: NearIndex | None = None
 ) -> list[Scored]:
     """Return the k rows with the highest cosine, inside the caller's transaction: all are compared, or those that an index proposes."""
-    condition, values = where_postgres(where)
+    among = filter_passages(connection, where, can_walk=index is not None)
+    index = None if among.by_terms else index
     text = vector_text(query_D)
     typed = f"vector({len(query_D)})"
     cosine = f"1 - coalesce(nullif(vector::{typed} <=> %s::{typed}, 'NaN'), 1)"  # a vector of zeros has nothing in common with any
     if index is None:
-        order, asked, wanted = 'score DESC, "row"', [text, *values], k
+        order, asked, wanted = 'score DESC, "row"', [text, *among.values], k
     else:
         if isinstance(connection, ClusterReader):
             run(connection, PROPAGATE)
         run(connection, index.settings(k))
-        order, asked, wanted = index.order, [text, *values, text], index.count_proposals(k)
+        order, asked, wanted = index.order, [text, *among.values, text], index.count_proposals(k)
     sql = f"""SELECT "row", {cosine} AS score
-              FROM passages {"" if where is None else "JOIN documents ON documents.number = passages.document"}
-              WHERE vector_dims(vector) = {len(query_D)} AND {condition} ORDER BY {order} LIMIT %s"""  # noqa: S608
+              FROM passages {among.join}
+              WHERE vector_dims(vector) = {len(query_D)} AND {among.condition} ORDER BY {order} LIMIT %s"""  # noqa: S608
     scored = [Scored(row, float(score)) for row, score in run(connection, sql, (*asked, wanted))]
     if index is not None and len(scored) < k:
         return read_nearest(connection, query_D, k, where=where)

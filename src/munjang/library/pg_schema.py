@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from munjang.errors import InputError
 from munjang.library.pg_cluster import make_tables
 from munjang.library.pg_connections import Executes, run
+from munjang.library.pg_filter import METADATA_INDEX, has_index, make_metadata_index
 from munjang.library.store import Settings
 from munjang.library.where_sql import NUMBER_FUNCTION
 
@@ -49,6 +50,8 @@ _TABLES = (
 )
 """Of a library on one server; those of a cluster are in `pg_cluster`."""
 
+_BY_LENGTH = "passages_by_length"
+
 
 def create(connection: psycopg.Connection[Any], schema: str, settings: Settings, *, distributed: bool = False) -> None:
     """Make the tables, unless they exist; `distributed` spreads them over the nodes of a cluster."""
@@ -65,6 +68,19 @@ def create(connection: psycopg.Connection[Any], schema: str, settings: Settings,
         names = f"one, generation, last_row, last_number, uuid, {COLUMNS}"
         sql = f"INSERT INTO settings ({names}) VALUES (1, 1, 0, 0, %s, {_MARKS})"  # noqa: S608
         run(connection, sql, (uuid.uuid4().hex, *_values(settings)))
+
+
+def lacks_indexes(connection: Executes, *, distributed: bool) -> bool:
+    """Say whether a library has not yet what `add_indexes` makes."""
+    return not (has_index(connection, _BY_LENGTH) and (distributed or has_index(connection, METADATA_INDEX)))
+
+
+def add_indexes(connection: psycopg.Connection[Any], *, distributed: bool) -> None:
+    """Give a large library what its questions need beside an index of vectors, inside the caller's transaction."""
+    if not has_index(connection, _BY_LENGTH):  # BM25 reads this instead of the passages, whose vectors make them wide
+        run(connection, f'CREATE INDEX {_BY_LENGTH} ON passages ("row") INCLUDE (document, length)')
+    if not distributed and not has_index(connection, METADATA_INDEX):
+        make_metadata_index(connection)
 
 
 def exists(connection: Executes, schema: str) -> bool:

@@ -33,7 +33,7 @@ from munjang.library.pg_cluster import (
 from munjang.library.pg_cluster_write import ClusterWriting, delete_gone, delete_left_over, mark_pending, publish_without
 from munjang.library.pg_connections import Address, Executes, PostgresConnections, roll_back, run, translate_errors
 from munjang.library.pg_index import LARGEST, TRIED_K, NearIndex, choose_index, find_index, make_index, measure_effort, write_effort
-from munjang.library.pg_schema import add_later_columns, create, exists, read_settings, write_settings
+from munjang.library.pg_schema import add_indexes, add_later_columns, create, exists, lacks_indexes, read_settings, write_settings
 from munjang.library.sql_store import SqlStore
 from munjang.library.store import ADVICE, Change, CommitUnknown, NewWeights, Scored, Settings, StoredCodebook, StoreNode
 from munjang.library.turns import WriterTurns
@@ -54,6 +54,7 @@ class PgvectorStore(SqlStore[Executes]):
 
     def __init__(self, connections: PostgresConnections, uuid: str) -> None:
         super().__init__(connections.address.shown, uuid, connections, pg_read)
+        self._known_lengths: tuple[int, pg_read.Lengths] | None = None
 
     @classmethod
     def open(
@@ -183,36 +184,68 @@ class PgvectorStore(SqlStore[Executes]):
             index = None if exact else find_index(connection, dimension)
             return pg_read.read_nearest(connection, query_D, k, where=where, index=index)
 
+    def lexical(self, words: Sequence[str], k: int, /, *, where: Condition | None = None) -> list[Scored]:
+        """Return the k rows that fit these words best."""
+        with self._connections.snapshot() as connection:
+            return pg_read.read_lexical(connection, words, k, where, lengths=self._lengths(connection))
+
+    def word_frequencies(self, words: Sequence[str], /) -> tuple[int, list[int]]:
+        """Return the number of passages, and how many of them hold each word."""
+        with self._connections.snapshot() as connection:
+            return pg_read.read_word_frequencies(connection, words, lengths=self._lengths(connection))
+
+    def _lengths(self, connection: Executes) -> pg_read.Lengths:
+        """Return what BM25 knows of all passages of a snapshot, remembered until the next commit."""
+        generation = pg_read.read_generation(connection)
+        known = self._known_lengths
+        if known is None or known[0] != generation:
+            known = self._known_lengths = generation, pg_read.read_lengths(connection)
+        return known[1]
+
     def prepare(self, *, method: IndexMethod | None, precision: IndexPrecision | None, recall: float, patience: float) -> str:
         """Make the index that is asked for, or one for a large library that has none, and say how searches are answered now."""
+        is_spread = self._connections.cluster is not None
         with self._connections.reader() as connection:
             dimension = read_settings(connection).dimension
             found, passages = find_index(connection, dimension), pg_read.read_count(connection)[1]
-        if method is None and precision is None and (found is not None or passages < INDEXED_FROM or dimension > max(LARGEST.values())):
-            return "exact" if found is None else f"{found.method}, {found.precision}"
-        wanted = choose_index(dimension, method, precision, found)
-        if found is None or wanted.name != found.name:
+            is_large = passages >= INDEXED_FROM
+            is_incomplete = is_large and lacks_indexes(connection, distributed=is_spread)
+        is_asked = method is not None or precision is not None
+        wanted = found
+        if is_asked or (found is None and is_large and dimension <= max(LARGEST.values())):
+            wanted = choose_index(dimension, method, precision, found)
+        new = wanted if found is None or wanted is None or wanted.name != found.name else None
+        if new is not None or is_incomplete:
             turns = WriterTurns(self, patience)
-            turns.repeat("index", lambda: self._build(wanted, passages, recall), wrote=lambda _: True)
-        return f"{wanted.method}, {wanted.precision}"
+            turns.repeat("index", lambda: self._build(new, passages, recall, with_others=is_incomplete), wrote=lambda _: True)
+        return "exact" if wanted is None else f"{wanted.method}, {wanted.precision}"
 
-    def _build(self, index: NearIndex, passages: int, recall: float) -> None:
-        """Make an index and measure how wide it has to look, in one transaction; the caller holds the writer's lock."""
+    def _build(self, index: NearIndex | None, passages: int, recall: float, *, with_others: bool) -> None:
+        """Make the indexes that are missing, in one transaction; the caller holds the writer's lock."""
         with self._transaction() as connection:
-            reading: Executes = connection
-            if self._connections.cluster is not None:
-                run(connection, PROPAGATE)
-                reading = ClusterReader(connection, read_window(connection)[0])
-                passages //= max(1, count_shards(connection))
-            make_index(connection, index, passages)
+            if with_others:
+                add_indexes(connection, distributed=self._connections.cluster is not None)
+            if index is not None:
+                self._build_near(connection, index, passages, recall)
+        with translate_errors(self._connections.address):
+            run(connection, "VACUUM (ANALYZE) passages")  # what it has seen can be read from an index alone
 
-            def find(row: int, by: NearIndex | None) -> Ints:
-                vector_D = pg_read.read_vectors_of(reading, [row], dimension=index.dimension, name=self.name).vectors_ND[0]
-                hits = pg_read.read_nearest(reading, vector_D, TRIED_K + 1, where=None, index=by)
-                return np.array([hit.row for hit in hits], dtype=np.int64)
+    def _build_near(self, connection: psycopg.Connection[Any], index: NearIndex, passages: int, recall: float) -> None:
+        """Make an index of vectors and measure how wide it has to look."""
+        reading: Executes = connection
+        if self._connections.cluster is not None:
+            run(connection, PROPAGATE)
+            reading = ClusterReader(connection, read_window(connection)[0])
+            passages //= max(1, count_shards(connection))
+        make_index(connection, index, passages)
 
-            rows = pg_read.read_rows(reading, None)
-            write_effort(connection, measure_effort(index, rows, recall, find))
+        def find(row: int, by: NearIndex | None) -> Ints:
+            vector_D = pg_read.read_vectors_of(reading, [row], dimension=index.dimension, name=self.name).vectors_ND[0]
+            hits = pg_read.read_nearest(reading, vector_D, TRIED_K + 1, where=None, index=by)
+            return np.array([hit.row for hit in hits], dtype=np.int64)
+
+        rows = pg_read.read_rows(reading, None)
+        write_effort(connection, measure_effort(index, rows, recall, find))
 
     def nodes(self) -> list[StoreNode]:
         """Return the server, or the nodes of the cluster; a library with a name of its own does not tell theirs."""

@@ -12,7 +12,6 @@ different queries can be compared.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
@@ -20,7 +19,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from munjang.errors import UsageError
-from munjang.library.store import BM25_MOST, Scored, Store
+from munjang.library.store import BM25_MOST, Scored, Store, weigh_words
 from munjang.library.vector_search import VectorSearch
 from munjang.library.where import Condition
 from munjang.types import Vectors
@@ -93,8 +92,7 @@ def highest_bm25(passages: int, frequencies: Sequence[int]) -> float:
     >>> round(highest_bm25(10, [0, 2]), 3)
     9.39
     """
-    weights = (max(math.log((passages - count + 0.5) / (count + 0.5)), 1e-6) for count in frequencies)
-    return BM25_MOST * sum(weights)
+    return BM25_MOST * sum(weigh_words(passages, frequencies))
 
 
 def _share(score: float, highest: float) -> float | None:

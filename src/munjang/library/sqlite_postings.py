@@ -10,7 +10,6 @@ Shapes: P passages of the library, in the order of their rows; W passages that h
 
 from __future__ import annotations
 
-import math
 import re
 import sqlite3
 from dataclasses import dataclass
@@ -20,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from munjang.library.sqlite_read import parse_integers, quote_words, read_vocabulary
+from munjang.library.store import weigh_words
 from munjang.types import Ints
 
-K1, B, LEAST_IDF = 1.2, 0.75, 1e-6
+K1, B = 1.2, 0.75
 """FTS5's constants."""
 
 MOST_PASSAGES = 8_000_000
@@ -67,8 +67,8 @@ def read_posting(connection: sqlite3.Connection, word: str, rows_P: Ints, norms_
     positions_W = np.searchsorted(rows_P, rows_W)
     if len(rows_W) and (positions_W[-1] == len(rows_P) or not np.array_equal(rows_P[positions_W], rows_W)):
         return _ask_fts5(connection, word, rows_P)
-    idf = math.log((len(rows_P) - len(rows_W) + 0.5) / (len(rows_W) + 0.5))
-    scores_W = (idf if idf > 0 else LEAST_IDF) * ((frequencies_W * (K1 + 1)) / (frequencies_W + norms_P[positions_W]))
+    [weight] = weigh_words(len(rows_P), [len(rows_W)])
+    scores_W = weight * ((frequencies_W * (K1 + 1)) / (frequencies_W + norms_P[positions_W]))
     return Posting(positions_W.astype(np.int32), scores_W)
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,6 +44,18 @@ MAX_WORDS = 200
 
 BM25_MOST = 2.2
 """What a word that stands in a passage again and again counts, times its weight: k1 + 1, with FTS5's k1 of 1.2."""
+
+
+def weigh_words(passages: int, counts: Sequence[int]) -> list[float]:
+    """Return how much BM25 lets a word weigh that so many of all passages hold; next to nothing for one that more than half of them hold.
+
+    >>> weigh_words(10, [8, 2])
+    [1e-06, 1.2237754316221157]
+    """
+    ratios = (math.log((passages - count + 0.5) / (count + 0.5)) for count in counts)
+    return [ratio if ratio > 0 else 1e-6 for ratio in ratios]
+
+
 ADVICE = "try again when that is done, or wait longer (patience); searching works meanwhile"
 """What one who wants to write while others do is told."""
 

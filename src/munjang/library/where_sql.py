@@ -185,6 +185,15 @@ class _SQLite:
         return f"munjang_number({sql})", values
 
 
+def bind_postgres(value: Value) -> str | Decimal:
+    """Return a filter's value as PostgreSQL compares it."""
+    if isinstance(value, str):
+        if "\x00" in value:
+            raise UsageError(f"filter: {quote(value)} holds NUL, which no text in PostgreSQL does")
+        return value
+    return Decimal(repr(float(value))) if isinstance(value, float) else Decimal(int(value))
+
+
 class _PostgreSQL:
     def is_null(self, key: str) -> Bound:
         sql, values = self._value(key)
@@ -198,7 +207,7 @@ class _PostgreSQL:
 
     def is_like(self, key: str, pattern: str) -> Bound:
         sql, values = self._text(self._value(key))
-        return f"coalesce({_LOWER.format(sql)} LIKE {_LOWER.format('%s')} ESCAPE '', false)", [*values, self._bind(pattern)]
+        return f"coalesce({_LOWER.format(sql)} LIKE {_LOWER.format('%s')} ESCAPE '', false)", [*values, bind_postgres(pattern)]
 
     def contains(self, key: str, value: Value) -> Bound:
         sql, values = self._metadata(key)  # a document's own id and text are no lists
@@ -225,13 +234,6 @@ class _PostgreSQL:
     def _compare(self, found: Bound, sign: str, value: Value) -> Bound:
         if isinstance(value, str):
             sql, values = self._text(found)
-            return f'coalesce({sql} COLLATE "C" {sign} %s, false)', [*values, self._bind(value)]
+            return f'coalesce({sql} COLLATE "C" {sign} %s, false)', [*values, bind_postgres(value)]
         sql, values = found
-        return f"coalesce(munjang_number({sql}) {sign} %s, false)", [*values, self._bind(value)]
-
-    def _bind(self, value: Value) -> str | Decimal:
-        if isinstance(value, str):
-            if "\x00" in value:
-                raise UsageError(f"filter: {quote(value)} holds NUL, which no text in PostgreSQL does")
-            return value
-        return Decimal(repr(float(value))) if isinstance(value, float) else Decimal(int(value))
+        return f"coalesce(munjang_number({sql}) {sign} %s, false)", [*values, bind_postgres(value)]
