@@ -150,6 +150,15 @@ def test_a_graph_has_the_memory_to_be_built_in(url, monkeypatch):
     store.close()
 
 
+def test_a_graph_that_will_not_fit_into_memory_is_announced_with_what_to_do(store):
+    index = NearIndex(384, "hnsw", "float16", 40)
+    with store._connections._lent() as connection, connection.transaction():
+        pg_index._give_memory(connection, index, 1_000_000)
+        assert run(connection, "SHOW maintenance_work_mem").fetchone()[0] == "1540MB"
+        with pytest.warns(pg_index.IndexMemoryWarning, match=r'7,700 MB and gets 2,048.*\n.*maintenance_work_mem=7700MB"'):
+            pg_index._give_memory(connection, index, 5_000_000)
+
+
 def test_a_library_gets_its_index_when_it_is_large_and_keeps_the_one_it_has(store, url, monkeypatch):
     fresh = PgvectorStore.open(f"{url}#grows", create_with=SETTINGS)
     with fresh.writer("test"):

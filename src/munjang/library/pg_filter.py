@@ -43,7 +43,7 @@ _FUNCTION = f"""
 
 def has_index(connection: Executes, name: str) -> bool:
     """Say whether a library has an index of this name."""
-    return bool(run(connection, "SELECT to_regclass(%s) IS NOT NULL", (name,)).fetchone()[0])
+    return bool(run(connection, "SELECT to_regclass(quote_ident(current_schema()) || '.' || %s) IS NOT NULL", (name,)).fetchone()[0])
 
 
 def make_metadata_index(connection: psycopg.Connection[Any]) -> None:

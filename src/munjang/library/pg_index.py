@@ -11,6 +11,7 @@ with too few is followed by an exact search.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,10 @@ _OPERATORS: dict[IndexPrecision, tuple[str, str, str]] = {
 """What an index holds of a vector, its operator class, and the operator that orders by it."""
 _LEAST_MEMORY, _MOST_MEMORY = 64, 2_048  # megabytes
 _LINK_BYTES = 700  # of a node of an HNSW graph while it is built: 32 neighbours of 16 bytes, and what surrounds them
+
+
+class IndexMemoryWarning(UserWarning):
+    """An index does not fit into the memory that a server uses to build it."""
 
 
 @dataclass(frozen=True)
@@ -173,3 +178,8 @@ def _give_memory(connection: psycopg.Connection[Any], index: NearIndex, passages
     found = run(connection, "SELECT setting::bigint / 1024 FROM pg_settings WHERE name = 'maintenance_work_mem'").fetchone()[0]
     if wanted > found:
         run(connection, f"SET LOCAL maintenance_work_mem = '{wanted}MB'")
+    given = max(wanted, found)
+    if index.method == "hnsw" and needed > given:
+        fact = f"building the graph of the index takes {needed:,} MB and gets {given:,}, so the rest of it takes many times longer"
+        advice = f'stop it, and give it more where the server has more: PGOPTIONS="-c maintenance_work_mem={needed}MB"'
+        warnings.warn(f"{fact}\n  {advice}", IndexMemoryWarning, stacklevel=2)
