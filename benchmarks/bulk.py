@@ -37,7 +37,7 @@ from machine import processor
 
 HERE = Path(__file__).resolve().parent
 CORES = len(os.sched_getaffinity(0))
-SHARDS = {"throughput": 24, "workers": 24, "clusters": 24, "dask": 8}
+SHARDS = {"throughput": 24, "workers": 24, "clusters": 48, "dask": 8}
 """Shards, or partitions, of the input: many where a worker that waits for the last one would count, few where each loads a model."""
 MEMORY_ROWS, MEMORY_SHARD = (100_000, 1_000_000), 16_384
 ROUTES = {

@@ -9,9 +9,9 @@ bulk --share      two shares at once, as two machines would do them, each with o
 map_partitions    Dask and sentence-transformers as one would write it: the function that is mapped loads the model
 map_partitions, kept   the same, but each process keeps the model
 
-`work_s` is wall-clock time from the first row's turn to the last file on disk: without starting processes and loading models, with
-reading, writing, syncing, and waiting for the last worker. `munjang bulk` tells it by its receipts: when they were written, and how long
-their shards took.
+`work_s` is wall-clock time from the first row's turn to the last vector on disk: without starting and stopping processes and loading
+models, with reading, writing, syncing, and waiting for the last worker. `munjang bulk` tells it by its receipts: when they were written,
+and how long their shards took.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def encode(source: str, model: str) -> float:
 def bulk(
     source: str, output: str, model: str, shards: int, *, workers: int | None = None, threads: int | None = None, cluster: str | None = None
 ) -> float:
-    """Return the seconds from the beginning of the first shard to the end of the job."""
+    """Return the seconds from the beginning of the first shard to the end of the last."""
     from munjang.bulk.run import encode_bulk
 
     own: dict[str, Any] = {} if workers is None or threads is None else {"workers": workers, "threads": threads}
     own |= {} if cluster is None else {cluster: "local"}
     encode_bulk([source], output, model=model, shard_rows=count_shard_rows(source, shards), **own)
-    return time.time() - first_shard_began(output)
+    return measure_shards(output)
 
 
 def count_shard_rows(source: str, shards: int) -> int:
@@ -59,10 +59,10 @@ def count_shard_rows(source: str, shards: int) -> int:
         return math.ceil(sum(1 for _ in lines) / shards)
 
 
-def first_shard_began(output: str) -> float:
-    """Return when work began, by the clock that files are stamped with."""
-    receipts = list((Path(output) / "receipts").iterdir())
-    return min(path.stat().st_mtime - json.loads(path.read_text())["seconds"] for path in receipts)
+def measure_shards(output: str) -> float:
+    """Return the seconds from the beginning of the first shard to the end of the last, by the clock that files are stamped with."""
+    spent = {path.stat().st_mtime: json.loads(path.read_text())["seconds"] for path in (Path(output) / "receipts").iterdir()}
+    return max(spent) - min(ended - seconds for ended, seconds in spent.items())
 
 
 def bulk_shares(source: str, output: str, model: str, shards: int) -> float:
@@ -74,7 +74,7 @@ def bulk_shares(source: str, output: str, model: str, shards: int) -> float:
     runs = [subprocess.Popen([*command, "--share", f"{number}/{CORES}"], stdout=subprocess.DEVNULL) for number in range(1, CORES + 1)]
     if any(run.wait() for run in runs) or finish_bulk(output).missing:
         raise SystemExit("a share failed")
-    return time.time() - first_shard_began(output)
+    return measure_shards(output)
 
 
 @lru_cache(maxsize=1)
