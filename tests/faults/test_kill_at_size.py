@@ -24,12 +24,14 @@ from munjang.errors import InputError
 from munjang.library.index_config import Tuning
 from munjang.library.library import Library
 from munjang.library.pg_connections import run as run_sql
+from munjang.library.pg_filter import has_index
 from munjang.library.pg_index import find_index
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("pyarrow")
 KILLS, ROWS = 20, 3_000
 COMMAND = "import sys; from munjang.cli.main import run; print('go', flush=True); sys.exit(run(sys.argv[1:]))"
+LARGE = f"from munjang.library import pgvector_store; pgvector_store.INDEXED_FROM = 1_000; {COMMAND}"
 LISTS = """
 import sys
 from munjang.library.index_config import Tuning
@@ -217,18 +219,22 @@ def test_a_killed_index_of_a_server_leaves_the_old_index_or_a_whole_new_one(fill
     while killed.kills < KILLS:
         turn += 1
         method, precision = kinds[turn % 2]
-        killed.kill("index", address, "--method", method, "--precision", precision)
         store = PgvectorStore.open(address)
+        with store._connections._lent() as connection:
+            run_sql(connection, "DROP INDEX IF EXISTS documents_by_metadata, passages_by_length")
+        killed.kill("index", address, "--method", method, "--precision", precision, code=LARGE)
         with store._connections.reader() as connection:
             index = find_index(connection, 32)
+            others = [has_index(connection, name) for name in ("documents_by_metadata", "passages_by_length")]
+            assert len(set(others)) == 1
             sql = "SELECT count(*) FROM pg_class WHERE relname LIKE 'passages_near%%' AND relnamespace = current_schema()::regnamespace"
             assert run_sql(connection, sql).fetchone()[0] == 1
         assert index is not None
         assert (index.method, index.precision) in kinds
-        seen.add(index.method)
+        seen |= {index.method, others[0]}
         store.close()
         assert read_whole(address, truth) == ROWS
-    assert seen == {"hnsw", "ivfflat"}
+    assert seen == {"hnsw", "ivfflat", True, False}
 
 
 def test_a_killed_making_of_token_vectors_goes_on(tmp_path, bulk_folder, truth, tiny_bert_folder):
