@@ -139,14 +139,12 @@ def test_a_graph_has_the_memory_to_be_built_in(url, monkeypatch):
     vectors = np.random.default_rng(0).normal(size=(8_000, DIMENSION)).astype(np.float32)
     with store.writer("test"):
         store.put(entry(str(i), vector) for i, vector in enumerate(vectors))
-    connection = store._connections.connect()
     notices: list[str] = []
-    connection.add_notice_handler(lambda diagnostic: notices.append(diagnostic.message_primary))
-    with connection.transaction():
+    with store._connections.connect() as connection, connection.transaction():
+        connection.add_notice_handler(lambda diagnostic: notices.append(diagnostic.message_primary))
         run(connection, "SET LOCAL maintenance_work_mem = '1MB'")
         make_index(connection, NearIndex(DIMENSION, "hnsw", "float32", 40), len(vectors))
     assert [notice for notice in notices if "no longer fits" in notice] == []
-    connection.close()
     store.close()
 
 
@@ -154,8 +152,8 @@ def test_a_graph_that_will_not_fit_into_memory_is_announced_with_what_to_do(stor
     index = NearIndex(384, "hnsw", "float16", 40)
     with store._connections._lent() as connection, connection.transaction():
         pg_index._give_memory(connection, index, 1_000_000)
-        assert run(connection, "SHOW maintenance_work_mem").fetchone()[0] == "1540MB"
-        with pytest.warns(pg_index.IndexMemoryWarning, match=r'7,700 MB and gets 2,048.*\n.*maintenance_work_mem=7700MB"'):
+        assert run(connection, "SHOW maintenance_work_mem").fetchone()[0] == "1593MB"
+        with pytest.warns(pg_index.IndexMemoryWarning, match=r'7,963 MB and gets 2,048.*\n.*maintenance_work_mem=7963MB"'):
             pg_index._give_memory(connection, index, 5_000_000)
 
 

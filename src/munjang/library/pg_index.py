@@ -10,6 +10,7 @@ with too few is followed by an exact search.
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Callable
@@ -49,7 +50,7 @@ _OPERATORS: dict[IndexPrecision, tuple[str, str, str]] = {
 }
 """What an index holds of a vector, its operator class, and the operator that orders by it."""
 _LEAST_MEMORY, _MOST_MEMORY = 64, 2_048  # megabytes
-_LINK_BYTES = 700  # of a node of an HNSW graph while it is built: 32 neighbours of 16 bytes, and what surrounds them
+_LINK_BYTES = 750  # of a node of an HNSW graph while it is built: 32 neighbours of 16 bytes, and what surrounds them
 
 
 class IndexMemoryWarning(UserWarning):
@@ -173,7 +174,7 @@ def _count_lists(passages: int) -> int:
 def _give_memory(connection: psycopg.Connection[Any], index: NearIndex, passages: int) -> None:
     """Let the server hold the graph in memory while it is built, which is many times faster, unless it is allowed more already."""
     size = {"float32": 4.0, "float16": 2.0, "binary": 1 / 8}[index.precision]
-    needed = round(passages * (index.dimension * size + _LINK_BYTES) * 1.1 / 2**20)
+    needed = math.ceil(passages * (index.dimension * size + _LINK_BYTES) * 1.1 / 2**20)
     wanted = min(_MOST_MEMORY, max(_LEAST_MEMORY, needed))
     found = run(connection, "SELECT setting::bigint / 1024 FROM pg_settings WHERE name = 'maintenance_work_mem'").fetchone()[0]
     if wanted > found:
