@@ -53,10 +53,10 @@ class Run:
     def workers(self) -> list[int]:
         try:
             below = psutil.Process(self.process.pid).children(recursive=True)
-            marked = {each.pid: each.ppid() for each in below if self._mark in " ".join(each.cmdline())}
-            return [pid for pid, parent in marked.items() if self._mark != MARKS["spark"] or parent in marked]
         except psutil.Error:
             return []
+        marked = {each.pid: parent for each in below if (parent := find_parent(each, self._mark)) is not None}
+        return [pid for pid, parent in marked.items() if self._mark != MARKS["spark"] or parent in marked]
 
     def kill_a_worker(self) -> bool:
         """Kill one worker, and say whether there was one."""
@@ -83,3 +83,11 @@ class Run:
         """Wait for the end; return exit code and messages."""
         _, messages = self.process.communicate(timeout=1_200)
         return self.process.returncode, messages
+
+
+def find_parent(process: psutil.Process, mark: str) -> int | None:
+    """Return the parent of a process whose command line contains a mark; None for others, and for one that has just ended."""
+    try:
+        return process.ppid() if mark in " ".join(process.cmdline()) else None
+    except psutil.Error:
+        return None

@@ -62,10 +62,10 @@ def test_a_job_survives_kills_of_workers_and_of_itself(tmp_path, encode, tiny_be
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cluster", [None, *NEEDS], ids=["local", *NEEDS])
-def test_a_job_of_200_shards_survives_50_kills_of_workers_and_5_of_itself(tmp_path, encode, tiny_bert_folder, cluster):
+def test_a_job_of_600_shards_survives_50_kills_of_workers_and_5_of_itself(tmp_path, encode, tiny_bert_folder, cluster):
     if cluster:
         pytest.importorskip(NEEDS[cluster])
-    source = write_jsonl(tmp_path / "news.jsonl", 2_000)
+    source = write_jsonl(tmp_path / "news.jsonl", 6_000)
     clean = encode(source, tmp_path / "clean", shard_rows=10, keep_text=False)
     chance = random.Random(7)
     deeds = ["worker"] * 50 + ["run"] * 5
@@ -84,7 +84,7 @@ def test_a_job_of_200_shards_survives_50_kills_of_workers_and_5_of_itself(tmp_pa
             run = start()
         else:
             while not run.kill_a_worker():
-                assert run.done < 200
+                assert run.done < 600
                 run = start() if run.ended else run
     code, messages = run.finish()
     if code:  # a run may give up a shard whose workers die again and again; --resume goes on
@@ -92,4 +92,4 @@ def test_a_job_of_200_shards_survives_50_kills_of_workers_and_5_of_itself(tmp_pa
         code, messages = start().finish()
     assert code == 0, messages
     assert len(runs) >= 6
-    check(tmp_path / "out", clean, 2_000)
+    check(tmp_path / "out", clean, 6_000)

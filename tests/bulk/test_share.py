@@ -144,7 +144,7 @@ def test_shares_that_start_at_once_and_twice_do_one_job(tmp_path, news, tiny_ber
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="kills as POSIX does")
 def test_shares_survive_50_kills(tmp_path, encode, tiny_bert_folder):
-    source = write_jsonl(tmp_path / "news.jsonl", 3_000)
+    source = write_jsonl(tmp_path / "news.jsonl", 6_000)
     clean = encode(source, tmp_path / "clean", shard_rows=10)
     output, receipts = tmp_path / "out", tmp_path / "out" / "receipts"
 
@@ -169,5 +169,5 @@ def test_shares_survive_50_kills(tmp_path, encode, tiny_bert_folder):
     assert kills >= 30  # a share may be done before its turn comes
     assert not finish_bulk(output).missing
     assert digest(output) == digest(clean)
-    assert [id for block in open_output(output).blocks() for id in block.ids] == [f"r{number}" for number in range(3_000)]
+    assert [id for block in open_output(output).blocks() for id in block.ids] == [f"r{number}" for number in range(6_000)]
     assert not list(output.glob("**/.*.part"))
