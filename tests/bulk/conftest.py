@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,3 +77,13 @@ def encode(tiny_bert_folder: Path) -> Callable[..., Path]:
         return output
 
     return run
+
+
+def find_listening() -> list[Any]:
+    """Return the sockets on which this process and those below it listen; one that ends meanwhile listens to nothing."""
+    psutil = pytest.importorskip("psutil")
+    own, found = psutil.Process(), []
+    for process in (own, *own.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found += [each for each in process.net_connections() if each.status == "LISTEN"]
+    return found

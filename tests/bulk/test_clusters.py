@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from tests.bulk.conftest import digest
+from tests.bulk.conftest import digest, find_listening
 
 from munjang.bulk.cluster_address import check_ray_address
 from munjang.bulk.job import BulkSettings
@@ -92,9 +92,7 @@ def test_a_problem_is_told_with_its_shard(tmp_path, news, tiny_bert_folder, clus
 
 @pytest.mark.slow
 def test_nothing_listens_beyond_this_machine(cluster):
-    psutil = pytest.importorskip("psutil")
-    own = psutil.Process()
-    listening = [each for process in (own, *own.children(recursive=True)) for each in process.net_connections() if each.status == "LISTEN"]
+    listening = find_listening()
     assert listening
     beyond = {each.laddr for each in listening if each.laddr.ip.removeprefix("::ffff:") not in ("127.0.0.1", "::1")}
     assert not beyond

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tests.bulk.conftest import digest, sentences
+from tests.bulk.conftest import digest, find_listening, sentences
 
 pytest.importorskip("pyarrow")
 distributed = pytest.importorskip("distributed")
@@ -50,9 +50,7 @@ def test_the_output_is_byte_equal_to_the_local_one(tmp_path, news, encode, clien
 
 
 def test_nothing_listens_beyond_this_machine(client):
-    psutil = pytest.importorskip("psutil")
-    own = psutil.Process()
-    listening = [each for process in (own, *own.children(recursive=True)) for each in process.net_connections() if each.status == "LISTEN"]
+    listening = find_listening()
     assert listening
     assert {each.laddr.ip for each in listening if each.family == socket.AF_INET} == {"127.0.0.1"}
     assert not [each for each in listening if each.family == socket.AF_INET6 and each.laddr.ip != "::1"]
