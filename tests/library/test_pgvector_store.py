@@ -157,6 +157,20 @@ def test_a_graph_that_will_not_fit_into_memory_is_announced_with_what_to_do(stor
             pg_index._give_memory(connection, index, 5_000_000)
 
 
+def test_building_an_index_reports_how_many_passages_it_holds(url, monkeypatch):
+    monkeypatch.setattr(pg_index, "_LOOK_SECONDS", 0.02)
+    store = PgvectorStore.open(f"{url}#reported", create_with=SETTINGS)
+    vectors = np.random.default_rng(0).normal(size=(8_000, DIMENSION)).astype(np.float32)
+    with store.writer("test"):
+        store.put(entry(str(i), vector) for i, vector in enumerate(vectors))
+    reported: list[int] = []
+    store.prepare(method="hnsw", precision=None, recall=0.98, patience=1, progress=reported.append)
+    assert len(reported) > 1
+    assert min(reported) > 0
+    assert sum(reported) <= len(vectors)
+    store.close()
+
+
 def test_a_library_gets_its_index_when_it_is_large_and_keeps_the_one_it_has(store, url, monkeypatch):
     fresh = PgvectorStore.open(f"{url}#grows", create_with=SETTINGS)
     with fresh.writer("test"):

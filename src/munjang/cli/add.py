@@ -197,8 +197,11 @@ def _say_files(files: FileCounts) -> str:
 
 
 def _prepare(library: Library) -> None:
+    from munjang.models.progress import progress_bar
+
     try:
-        library.prepare()
+        with progress_bar("index", library.store.count()[1], shown=True) as advance:
+            library.prepare(progress=advance)
     except MissingExtra as error:
         note(f"searching stays exact: {error}")
 

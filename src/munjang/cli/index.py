@@ -57,8 +57,9 @@ def index(
     with Library.open(library, create=False, patience=patience) as opened:
         if dictionary is not None:
             opened.use_dictionary(read_dictionary(dictionary))
-        answered = opened.prepare(**options)
         info = opened.info()
+        with progress_bar("index", info.passages, shown=True) as advance:
+            answered = opened.prepare(**options, progress=advance)
     if as_json:
         emit({"passages": passages, "token_vectors": info.token_vectors, "dictionary": info.dictionary, "search": answered})
         return

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -36,13 +36,12 @@ from munjang.library.store import (
     Store,
     StoredCodebook,
 )
+from munjang.library.store import Progress as Progress
 from munjang.library.words import iterate_words
 from munjang.types import Encoder, Vectors
 from munjang.vectors.maxsim import TokenFormat
 from munjang.wording import brief_repr
 
-Progress = Callable[[int], None]
-"""Is told how many more records are on disk; 0 again and again in between, where it may raise to stop."""
 _LOOK_SECONDS = 0.05
 """How long words are waited for before `progress` is asked again."""
 

@@ -264,11 +264,21 @@ class Library:
         self._keys.check(request.where, strict=strict, notes=notes)
         return self._find(self._queries(texts, request, notes), request) if texts else []
 
-    def prepare(self, *, method: MethodOption = None, precision: IndexPrecisionOption = None, patience: float | None = None) -> str:
-        """Build the search index now instead of at the first search; return how searches will be answered."""
+    def prepare(
+        self,
+        *,
+        method: MethodOption = None,
+        precision: IndexPrecisionOption = None,
+        progress: Progress | None = None,
+        patience: float | None = None,
+    ) -> str:
+        """Build the search index now instead of at the first search; return how searches will be answered.
+
+        `progress` is told how many passages were put into the index of a library in PostgreSQL.
+        """
         check_options(Library.prepare, locals())
         self.store.verify(whole=True)
-        return self.vector_search.prepare(method, precision, patience=self.turns.choose(patience))
+        return self.vector_search.prepare(method, precision, patience=self.turns.choose(patience), progress=progress)
 
     def info(self) -> Info:
         """Return the library's settings and content."""

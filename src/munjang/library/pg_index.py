@@ -12,16 +12,19 @@ from __future__ import annotations
 
 import math
 import re
+import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from munjang.errors import UsageError
+from munjang.errors import MunjangError, UsageError
 from munjang.library.index_config import IndexMethod, IndexPrecision
 from munjang.library.pg_connections import Executes, run
+from munjang.library.store import Progress
 from munjang.types import Ints
 
 if TYPE_CHECKING:
@@ -49,6 +52,7 @@ _OPERATORS: dict[IndexPrecision, tuple[str, str, str]] = {
     "binary": ("binary_quantize({0}::vector({1}))::bit({1})", "bit_hamming_ops", "<~>"),
 }
 """What an index holds of a vector, its operator class, and the operator that orders by it."""
+_LOOK_SECONDS = 1.0
 _LEAST_MEMORY, _MOST_MEMORY = 64, 2_048  # megabytes
 _LINK_BYTES = 750  # of a node of an HNSW graph while it is built: 32 neighbours of 16 bytes, and what surrounds them
 
@@ -140,6 +144,38 @@ def make_index(connection: psycopg.Connection[Any], index: NearIndex, passages: 
     for name in names:
         if _NAME.fullmatch(name) and name != index.name:
             run(connection, f"DROP INDEX {name}")
+
+
+@contextmanager
+def watch_build(connect: Callable[[], psycopg.Connection[Any]], process: int, progress: Progress | None) -> Iterator[None]:
+    """Report the passages that a server's process has put into the index that it builds inside the block."""
+    if progress is None:
+        yield
+        return
+    ended = threading.Event()
+    watch = threading.Thread(target=_report_build, args=(connect, process, progress, ended), daemon=True)
+    watch.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watch.join()
+
+
+def _report_build(connect: Callable[[], psycopg.Connection[Any]], process: int, progress: Progress, ended: threading.Event) -> None:
+    import psycopg
+
+    reported = 0
+    try:
+        with connect() as connection:
+            while not ended.wait(_LOOK_SECONDS):
+                sql = "SELECT coalesce(max(tuples_done), 0) FROM pg_stat_progress_create_index WHERE pid = %s"
+                (done,) = run(connection, sql, (process,)).fetchone()
+                if done > reported:
+                    progress(done - reported)
+                    reported = done
+    except (MunjangError, psycopg.Error):  # whoever builds the index is told what is wrong with the server
+        pass
 
 
 def measure_effort(index: NearIndex, rows: Ints, recall: float, find: Callable[[int, NearIndex | None], Ints]) -> NearIndex:

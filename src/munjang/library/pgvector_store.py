@@ -32,10 +32,20 @@ from munjang.library.pg_cluster import (
 )
 from munjang.library.pg_cluster_write import ClusterWriting, delete_gone, delete_left_over, mark_pending, publish_without
 from munjang.library.pg_connections import Address, Executes, PostgresConnections, roll_back, run, translate_errors
-from munjang.library.pg_index import LARGEST, TRIED_K, NearIndex, choose_index, find_index, make_index, measure_effort, write_effort
+from munjang.library.pg_index import (
+    LARGEST,
+    TRIED_K,
+    NearIndex,
+    choose_index,
+    find_index,
+    make_index,
+    measure_effort,
+    watch_build,
+    write_effort,
+)
 from munjang.library.pg_schema import add_indexes, add_later_columns, create, exists, lacks_indexes, read_settings, write_settings
 from munjang.library.sql_store import SqlStore
-from munjang.library.store import ADVICE, Change, CommitUnknown, NewWeights, Scored, Settings, StoredCodebook, StoreNode
+from munjang.library.store import ADVICE, Change, CommitUnknown, NewWeights, Progress, Scored, Settings, StoredCodebook, StoreNode
 from munjang.library.turns import WriterTurns
 from munjang.library.where import Condition
 from munjang.types import Ints, Vectors
@@ -202,7 +212,15 @@ class PgvectorStore(SqlStore[Executes]):
             known = self._known_lengths = generation, pg_read.read_lengths(connection)
         return known[1]
 
-    def prepare(self, *, method: IndexMethod | None, precision: IndexPrecision | None, recall: float, patience: float) -> str:
+    def prepare(
+        self,
+        *,
+        method: IndexMethod | None,
+        precision: IndexPrecision | None,
+        recall: float,
+        patience: float,
+        progress: Progress | None = None,
+    ) -> str:
         """Make the index that is asked for, or one for a large library that has none, and say how searches are answered now."""
         is_spread = self._connections.cluster is not None
         with self._connections.reader() as connection:
@@ -217,27 +235,30 @@ class PgvectorStore(SqlStore[Executes]):
         new = wanted if found is None or wanted is None or wanted.name != found.name else None
         if new is not None or is_incomplete:
             turns = WriterTurns(self, patience)
-            turns.repeat("index", lambda: self._build(new, passages, recall, with_others=is_incomplete), wrote=lambda _: True)
+            turns.repeat("index", lambda: self._build(new, passages, recall, progress, with_others=is_incomplete), wrote=lambda _: True)
         return "exact" if wanted is None else f"{wanted.method}, {wanted.precision}"
 
-    def _build(self, index: NearIndex | None, passages: int, recall: float, *, with_others: bool) -> None:
+    def _build(self, index: NearIndex | None, passages: int, recall: float, progress: Progress | None, *, with_others: bool) -> None:
         """Make the indexes that are missing, in one transaction; the caller holds the writer's lock."""
         with self._transaction() as connection:
             if with_others:
                 add_indexes(connection, distributed=self._connections.cluster is not None)
             if index is not None:
-                self._build_near(connection, index, passages, recall)
+                self._build_near(connection, index, passages, recall, progress)
         with translate_errors(self._connections.address):
             run(connection, "VACUUM (ANALYZE) passages")  # what it has seen can be read from an index alone
 
-    def _build_near(self, connection: psycopg.Connection[Any], index: NearIndex, passages: int, recall: float) -> None:
+    def _build_near(
+        self, connection: psycopg.Connection[Any], index: NearIndex, passages: int, recall: float, progress: Progress | None
+    ) -> None:
         """Make an index of vectors and measure how wide it has to look."""
         reading: Executes = connection
         if self._connections.cluster is not None:
             run(connection, PROPAGATE)
             reading = ClusterReader(connection, read_window(connection)[0])
             passages //= max(1, count_shards(connection))
-        make_index(connection, index, passages)
+        with watch_build(self._connections.connect, connection.info.backend_pid, progress):
+            make_index(connection, index, passages)
 
         def find(row: int, by: NearIndex | None) -> Ints:
             vector_D = pg_read.read_vectors_of(reading, [row], dimension=index.dimension, name=self.name).vectors_ND[0]

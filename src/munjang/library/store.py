@@ -22,7 +22,7 @@ import json
 import math
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
@@ -35,6 +35,9 @@ from munjang.library.where import Condition
 from munjang.types import Ints, Vectors
 from munjang.vectors.maxsim import TokenCodebook
 from munjang.wording import brief_repr
+
+Progress: TypeAlias = Callable[[int], None]
+"""Is told how many more records or rows are on disk; 0 again and again in between, where it may raise to stop."""
 
 Metadata: TypeAlias = dict[str, Any]
 """What JSON can hold; strings in NFC, without NUL."""
@@ -365,7 +368,15 @@ class NearestRows(Protocol):
         """Return the k rows with the highest cosine, best first, equal ones by row."""
         ...
 
-    def prepare(self, *, method: IndexMethod | None, precision: IndexPrecision | None, recall: float, patience: float) -> str:
+    def prepare(
+        self,
+        *,
+        method: IndexMethod | None,
+        precision: IndexPrecision | None,
+        recall: float,
+        patience: float,
+        progress: Progress | None = None,
+    ) -> str:
         """Make the index that is asked for, or one for a large library that has none, and say how searches are answered now."""
         ...
 

@@ -15,7 +15,7 @@ from munjang.errors import UsageError
 from munjang.library.index_config import IndexMethod, IndexPrecision, Tuning
 from munjang.library.ivf_index import IvfIndex, build_lists, fit_lists, load_lists, save_lists
 from munjang.library.matrix import Matrix, MatrixCache
-from munjang.library.store import NearestRows, Scored, Store
+from munjang.library.store import NearestRows, Progress, Scored, Store
 from munjang.library.where import Condition
 from munjang.types import Ints, Vectors
 
@@ -45,13 +45,15 @@ class VectorSearch:
         scores_NK, rows_NK = matrix.search(queries_ND, k, among_P=among_P)
         return [_join_scores(scores, rows) for scores, rows in zip(scores_NK, rows_NK, strict=True)]
 
-    def prepare(self, method: IndexMethod | None, precision: IndexPrecision | None, *, patience: float) -> str:
+    def prepare(
+        self, method: IndexMethod | None, precision: IndexPrecision | None, *, patience: float, progress: Progress | None = None
+    ) -> str:
         """Bring the caches up to date, and build lists if there are enough passages for them; say what there is now.
 
-        `method` and `precision` are for a store with an index of its own.
+        `method`, `precision` and `progress`, which is told of passages, are for a store with an index of its own.
         """
         if isinstance(self._store, NearestRows):
-            return self._store.prepare(method=method, precision=precision, recall=self._tuning.recall, patience=patience)
+            return self._store.prepare(method=method, precision=precision, recall=self._tuning.recall, patience=patience, progress=progress)
         if method is not None or precision is not None:
             fact = f"{self._store.name}: is a file, whose index is inverted lists; a method and a precision are for PostgreSQL"
             raise UsageError(f"{fact}\n  leave them out")
