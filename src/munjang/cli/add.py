@@ -149,8 +149,9 @@ def _add_once(
             intake.prune(folder, {name for _, name in list_folder(folder)})
     if not report.records and not intake.counts.unchanged and not intake.counts.removed:
         raise InputError(intake.counts.first) if intake.counts.first else no_text(files, bad)
-    _prepare(opened)
-    return AddOutcome(report, intake.counts, bad, opened.info().documents)
+    info = opened.info()
+    _prepare(opened, info.passages)
+    return AddOutcome(report, intake.counts, bad, info.documents)
 
 
 def wait_for_change(files: Sequence[str], before: Mapping[str, object], *, wait: Callable[[float], None] = time.sleep) -> None:
@@ -196,11 +197,11 @@ def _say_files(files: FileCounts) -> str:
     return f"{said}{scans}" + (f", {files.removed:,} removed" if files.removed else "")
 
 
-def _prepare(library: Library) -> None:
+def _prepare(library: Library, passages: int) -> None:
     from munjang.models.progress import progress_bar
 
     try:
-        with progress_bar("index", library.store.count()[1], shown=True) as advance:
+        with progress_bar("index", passages, shown=True) as advance:
             library.prepare(progress=advance)
     except MissingExtra as error:
         note(f"searching stays exact: {error}")

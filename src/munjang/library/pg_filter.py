@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from munjang.library.pg_cluster import ClusterReader
 from munjang.library.pg_connections import Executes, run
 from munjang.library.where import OWN_KEYS, AllOf, AnyOf, Compare, Condition, Contains, OneOf, Value
-from munjang.library.where_sql import Bound, bind_postgres, where_postgres
+from munjang.library.where_sql import Bound, bind_postgres, join_bounds, where_postgres
 
 if TYPE_CHECKING:
     import psycopg
@@ -99,10 +99,11 @@ def _write_terms(condition: Condition) -> Bound | None:
         case Contains(key, value) if not isinstance(value, str):  # a text may be a part of a text
             return _write_overlap([(key, value)])
         case AllOf(conditions):
-            return _join(" AND ", [bound for each in conditions if (bound := _write_terms(each)) is not None])
+            known = [bound for each in conditions if (bound := _write_terms(each)) is not None]
+            return join_bounds(" AND ", known) if known else None
         case AnyOf(conditions):
-            parts = [_write_terms(each) for each in conditions]
-            return None if None in parts else _join(" OR ", [bound for bound in parts if bound is not None])
+            known = [bound for each in conditions if (bound := _write_terms(each)) is not None]
+            return join_bounds(" OR ", known) if known and len(known) == len(conditions) else None
         case _:
             return None
 
@@ -113,9 +114,3 @@ def _write_overlap(pairs: list[tuple[str, Value]]) -> Bound | None:
     terms = (_TEXT_TERM if isinstance(value, str) else _NUMBER_TERM for _, value in pairs)
     marks = ", ".join(term.format(key="%s::text", value="%s::text" if term is _TEXT_TERM else "%s::numeric") for term in terms)
     return f"munjang_terms(documents.found) && ARRAY[{marks}]", [each for key, value in pairs for each in (key, bind_postgres(value))]
-
-
-def _join(word: str, parts: list[Bound]) -> Bound | None:
-    if not parts:
-        return None
-    return f"({word.join(sql for sql, _ in parts)})", [value for _, values in parts for value in values]

@@ -4,8 +4,8 @@ An index may hold less than the store: halves (float16), or one bit for each dim
 stored float32 vectors, so every score is that of an exact search. The index' name says what it is, and its comment how wide a search looks
 (`effort`): as wide as found the wanted part of the ten nearest passages of a sample when it was built.
 
-A filter is applied while the index is walked, which goes on until enough passages fit (iterative scans of pgvector 0.8). A walk that ends
-with too few is followed by an exact search.
+A filter that is not looked up before (`pg_filter`) is applied while the index is walked, which goes on until enough passages fit (iterative
+scans of pgvector 0.8). A walk that ends with too few is followed by an exact search.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from munjang.vectors.maxsim import TokenCodebook
 from munjang.wording import brief_repr
 
 Progress: TypeAlias = Callable[[int], None]
-"""Is told how many more records or rows are on disk; 0 again and again in between, where it may raise to stop."""
+"""Is told how many more records or rows are done; while records are added also 0 again and again, where it may raise to stop."""
 
 Metadata: TypeAlias = dict[str, Any]
 """What JSON can hold; strings in NFC, without NUL."""

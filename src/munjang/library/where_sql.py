@@ -77,9 +77,9 @@ def _write(condition: Condition | None, dialect: _Dialect) -> Bound:
         case AnyOf(()) | OneOf(_, ()):
             return "(1 = 0)", []
         case AllOf(conditions):
-            return _join(" AND ", [_write(each, dialect) for each in conditions])
+            return join_bounds(" AND ", [_write(each, dialect) for each in conditions])
         case AnyOf(conditions):
-            return _join(" OR ", [_write(each, dialect) for each in conditions])
+            return join_bounds(" OR ", [_write(each, dialect) for each in conditions])
         case Not(inner):
             sql, values = _write(inner, dialect)
             return f"(NOT {sql})", values
@@ -95,7 +95,8 @@ def _write(condition: Condition | None, dialect: _Dialect) -> Bound:
             return dialect.contains(key, value)
 
 
-def _join(word: str, parts: Sequence[Bound]) -> Bound:
+def join_bounds(word: str, parts: Sequence[Bound]) -> Bound:
+    """Return one expression of one or more, joined by " AND " or " OR "."""
     return _balance(word, [sql for sql, _ in parts]), [value for _, values in parts for value in values]
 
 
@@ -145,7 +146,7 @@ class _SQLite:
         for (sql, values), among in ((self._text(key), texts), (self._number(key), numbers)):
             if among:
                 parts.append((f"coalesce({sql} IN ({', '.join('?' * len(among))}), 0)", [*values, *among]))
-        return _join(" OR ", parts)
+        return join_bounds(" OR ", parts)
 
     def is_like(self, key: str, pattern: str) -> Bound:
         sql, values = self._text(key)
@@ -203,7 +204,7 @@ class _PostgreSQL:
         return self._compare(self._value(key), sign, value)
 
     def is_one_of(self, key: str, options: Sequence[Value]) -> Bound:
-        return _join(" OR ", [self.compare(key, "=", option) for option in options])
+        return join_bounds(" OR ", [self.compare(key, "=", option) for option in options])
 
     def is_like(self, key: str, pattern: str) -> Bound:
         sql, values = self._text(self._value(key))
